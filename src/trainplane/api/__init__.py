@@ -1,0 +1,1 @@
+"""The words: the API's types, and the algebra over them. Pure."""

@@ -1,0 +1,171 @@
+"""Wire, the base of every type; Field and Law, what the schema says of a field; and the metadata all objects share."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+Raw = dict[str, Any]
+"""A JSON object we carry and never reason about."""
+
+T = TypeVar("T")
+
+
+class Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The base of every type of the API: camelCase on the wire, UNSET where nothing was said."""
+
+    SCHEMA: ClassVar["Field"]
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A rule of the schema in both its forms: CEL for a real API server, Python for lint and the embedded one.
+
+    `holds` gets the value and, for a transition rule, the old value (None when the rule is not a transition).
+    """
+
+    cel: str
+    message: str
+    holds: Callable[[Any, Any], bool]
+    todo: str = ""
+    transition: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What a type annotation cannot say of a field: its description, default, limits, list semantics and laws.
+
+    The types decode leniently, so that an object from a newer or older cluster can always be read;
+    these limits reach the CRDs, lint and admission instead.
+    """
+
+    description: str = ""
+    default: Any = UNSET
+    enum: tuple[str, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str = ""
+    format: str = ""
+    min_items: int | None = None
+    max_items: int | None = None
+    min_properties: int | None = None
+    list_type: str = ""
+    """`atomic`, `set` or `map`, as x-kubernetes-list-type."""
+    keys: tuple[str, ...] = ()
+    """The keys of a `map` list."""
+    map_type: str = ""
+    """`atomic` or `granular`, as x-kubernetes-map-type."""
+    merge_key: str = ""
+    """The key by which strategic merge joins the list, where it has one."""
+    patch_strategy: str = ""
+    """`merge`, `replace` or `retainKeys`, as x-kubernetes-patch-strategy."""
+    laws: tuple[Law, ...] = ()
+
+
+Int32 = Annotated[int, Field(format="int32")]
+Int64 = Annotated[int, Field(format="int64")]
+IntOrString = Annotated[int | str, Field(format="int-or-string")]
+Quantity = Annotated[int | float | str, Field(format="quantity")]
+Time = datetime
+
+
+def read(raw: Mapping[str, Any], type_: type[T]) -> T:
+    """Read a JSON object as `type_`; a null counts as nothing said, and fields the type does not know are passed over.
+
+    Raises msgspec.ValidationError where the object has the wrong shape; `check` explains such objects to people.
+    """
+    try:
+        return msgspec.convert(raw, type_)
+    except msgspec.ValidationError:
+        return msgspec.convert(without_nulls(raw), type_)
+
+
+def without_nulls(value: Any) -> Any:
+    """The same JSON value without object members that are null."""
+    if isinstance(value, Mapping):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+def write(obj: Wire) -> Raw:
+    """The JSON object of `obj`, as the API spells it."""
+    raw: Raw = msgspec.to_builtins(obj)
+    return raw
+
+
+def first_set(*values: T | UnsetType) -> T | UnsetType:
+    """The first value that was given; a given 0, False or "" counts."""
+    for value in values:
+        if not isinstance(value, UnsetType):
+            return value
+    return UNSET
+
+
+def or_else(value: T | UnsetType, default: T) -> T:
+    """The value, or `default` where nothing was said."""
+    return default if isinstance(value, UnsetType) else value
+
+
+class OwnerReference(Wire, frozen=True):
+    """The object that this one belongs to."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | UnsetType = UNSET
+    block_owner_deletion: bool | UnsetType = UNSET
+
+
+class ObjectMeta(Wire, frozen=True):
+    """The metadata of a stored object."""
+
+    name: str | UnsetType = UNSET
+    generate_name: str | UnsetType = UNSET
+    namespace: str | UnsetType = UNSET
+    uid: str | UnsetType = UNSET
+    resource_version: str | UnsetType = UNSET
+    generation: Int64 | UnsetType = UNSET
+    creation_timestamp: Time | UnsetType = UNSET
+    deletion_timestamp: Time | UnsetType = UNSET
+    deletion_grace_period_seconds: Int64 | UnsetType = UNSET
+    labels: Mapping[str, str] | UnsetType = UNSET
+    annotations: Mapping[str, str] | UnsetType = UNSET
+    owner_references: tuple[OwnerReference, ...] | UnsetType = UNSET
+    finalizers: tuple[str, ...] | UnsetType = UNSET
+    managed_fields: tuple[Raw, ...] | UnsetType = UNSET
+    self_link: str | UnsetType = UNSET
+
+
+class EmbeddedMeta(Wire, frozen=True):
+    """The metadata of a template inside another object; the schema keeps these five fields and prunes the rest."""
+
+    name: str | UnsetType = UNSET
+    namespace: str | UnsetType = UNSET
+    labels: Mapping[str, str] | UnsetType = UNSET
+    annotations: Mapping[str, str] | UnsetType = UNSET
+    finalizers: tuple[str, ...] | UnsetType = UNSET
+
+
+class Condition(Wire, frozen=True):
+    """One observed aspect of an object's state, in metav1.Condition's form."""
+
+    type: Annotated[
+        str,
+        Field(
+            max_length=316,
+            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+        ),
+    ]
+    status: Annotated[str, Field(enum=("True", "False", "Unknown"))]
+    last_transition_time: Time
+    reason: Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
+    message: Annotated[str, Field(max_length=32768)]
+    observed_generation: Annotated[Int64, Field(minimum=0)] | UnsetType = UNSET

@@ -1,0 +1,76 @@
+"""Problem: where, what is wrong, what to do; and paths into objects."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+
+Path = tuple[str | int, ...]
+"""A way into an object: keys and list positions."""
+
+_PLAIN = re.compile(r"^[A-Za-z_$][A-Za-z0-9_$-]*$")
+
+
+class Severity(StrEnum):
+    """How much a Problem matters: errors refuse, warnings and information never do."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing that can be wrong, under an id that never changes its meaning."""
+
+    id: str
+    severity: Severity
+    title: str
+    why: str
+    """Two or three sentences: the harm, and the usual way out. `trainplane help ID` prints them."""
+    bad: str = ""
+    good: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, or worth knowing, at one place."""
+
+    rule: Rule
+    path: Path
+    what: str
+    todo: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """The rule's severity."""
+        return self.rule.severity
+
+    @property
+    def field(self) -> str:
+        """The path as Kubernetes writes it."""
+        return show(self.path)
+
+    def __str__(self) -> str:
+        """Where, what, and what to do, in one line."""
+        where = f"{self.field}: " if self.path else ""
+        return f"{where}{self.what}" + (f"; {self.todo}" if self.todo else "")
+
+
+def show(path: Path) -> str:
+    """`("spec", "env", 0, "a.b/c")` as `spec.env[0][a.b/c]`."""
+    parts: list[str] = []
+    for step in path:
+        if isinstance(step, int) or not _PLAIN.match(step):
+            parts.append(f"[{step}]")
+        else:
+            parts.append(f".{step}" if parts else step)
+    return "".join(parts)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The known word that is nearest to `word`, or "" when none is near; case never matters."""
+    by_fold = {k.casefold(): k for k in known}
+    near = get_close_matches(word.casefold(), by_fold, n=1, cutoff=0.6)
+    return by_fold[near[0]] if near else ""

@@ -1,0 +1,1 @@
+"""An append-only log of revisions with a current index."""

@@ -1,0 +1,1 @@
+"""A whole cluster in this process."""

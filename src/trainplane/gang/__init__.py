@@ -1,0 +1,1 @@
+"""Pods get Nodes, all of a gang or none. Pure."""

@@ -1,0 +1,1 @@
+"""A Job becomes Pods. Pure."""

@@ -1,0 +1,1 @@
+"""A JobSet becomes Jobs and a headless Service. Pure."""

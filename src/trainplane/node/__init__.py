@@ -1,0 +1,1 @@
+"""The hands: a Pod's containers start and stop here."""

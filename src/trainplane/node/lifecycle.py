@@ -1,0 +1,1 @@
+"""From a Pod and its processes to what should happen next. Pure."""

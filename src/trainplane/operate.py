@@ -1,0 +1,1 @@
+"""Our controllers in someone else's cluster."""

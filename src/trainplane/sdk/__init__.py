@@ -1,0 +1,1 @@
+"""A person's words for the whole: train, wait, logs."""

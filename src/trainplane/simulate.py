@@ -1,0 +1,1 @@
+"""The same rooms on virtual time: what would happen to this queue."""
