@@ -1,25 +1,24 @@
 """The `trainplane` command: reads the first word and loads only the verb that is asked for."""
 
 import sys
-from importlib import import_module
 
 from trainplane import __version__
 
-VERBS: dict[str, str] = {}
-"""Verb → the module of `trainplane.cli` whose function of the same name is its click command."""
+VERBS: dict[str, str] = {
+    "lint": "Check documents and say what is wrong, where, and what to do.",
+    "convert": "Print documents of any dialect in the words of trainer.kubeflow.org/v1alpha1.",
+    "crds": "Print the CustomResourceDefinitions.",
+    "help": "Explain a rule, a verb or a topic.",
+}
+"""Verb → its one-line help. Its click command is the function of the same name in the module of the same name."""
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line and leave with its exit code."""
     if sys.argv[1:] in (["--version"], ["-V"]):
         # Before click is imported: this is the first thing people type, and it should feel instant.
         sys.stdout.write(f"trainplane {__version__}\n")
         return
-    from trainplane.cli.group import command
+    from trainplane.cli.group import run
 
-    command(prog_name="trainplane")
-
-
-def load(verb: str) -> object:
-    """The click command of a verb."""
-    return getattr(import_module(f"trainplane.cli.{VERBS[verb]}"), VERBS[verb])
+    sys.exit(run(sys.argv[1:]))
