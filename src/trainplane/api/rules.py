@@ -13,3 +13,179 @@ NOT_TEXT = Rule(
     "A manifest is UTF-8 text in YAML or JSON. This file holds bytes that are not text: it is probably an archive, "
     "an image, or text in another encoding. Save it as UTF-8.",
 )
+
+# Dialects, and what is read into a document that does not say it.
+
+DIALECT = Rule(
+    "TP030",
+    Severity.INFO,
+    "The document is in a dialect",
+    "The document uses the group or version of OME or of an older Kubeflow Trainer. It is understood, and read as the "
+    "same document in trainer.kubeflow.org/v1alpha1; `trainplane convert` prints that document.",
+    bad="apiVersion: ome.io/v1beta1",
+    good="apiVersion: trainer.kubeflow.org/v1alpha1",
+)
+UNKNOWN_VERSION = Rule(
+    "TP031",
+    Severity.ERROR,
+    "The apiVersion is not one we understand",
+    "The kind is a word of the family, but not in this group and version, so nothing can be said of its fields. "
+    "Usually it is a slip of the pen: the hub version is trainer.kubeflow.org/v1alpha1.",
+    bad="apiVersion: trainer.kubeflow.org/v1alpha",
+    good="apiVersion: trainer.kubeflow.org/v1alpha1",
+)
+UNKNOWN_KIND = Rule(
+    "TP032",
+    Severity.ERROR,
+    "The kind does not exist in this group",
+    "The group has the kinds TrainJob, TrainingRuntime and ClusterTrainingRuntime, spelled exactly so. A cluster would "
+    "answer that it knows no such kind.",
+    bad="kind: ClusterTrainRuntime",
+    good="kind: ClusterTrainingRuntime",
+)
+OLD_OPERATOR_KIND = Rule(
+    "TP033",
+    Severity.ERROR,
+    "A kind of the Kubeflow Training Operator v1",
+    "PyTorchJob, MPIJob and their siblings carry their pods with them; a TrainJob names a runtime instead. The pods move "
+    "into a TrainingRuntime once, and each job becomes a short TrainJob. They cannot be turned into each other field by field.",
+    bad="apiVersion: kubeflow.org/v1\nkind: PyTorchJob",
+    good="apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nspec:\n  runtimeRef:\n    name: torch-distributed",
+)
+RUNTIME_GROUP = Rule(
+    "TP034",
+    Severity.INFO,
+    "The runtime is named in the group of a dialect",
+    "The runtime is looked for in the group that is named, then in the others. Kubeflow Trainer itself knows the group "
+    "trainer.kubeflow.org alone and refuses the job, so the converted document names that group.",
+    bad="runtimeRef:\n  apiGroup: kubeflow.org\n  name: torch-distributed",
+    good="runtimeRef:\n  apiGroup: trainer.kubeflow.org\n  name: torch-distributed",
+)
+MOVED_FIELD = Rule(
+    "TP035",
+    Severity.INFO,
+    "A field has another name now",
+    "An older API had this field in another place or under another name. It is read as what it means today, and "
+    "`trainplane convert` writes it so.",
+    bad="datasetConfig:\n  storageUri: hf://org/data",
+    good="initializer:\n  dataset:\n    storageUri: hf://org/data",
+)
+NO_EQUIVALENT = Rule(
+    "TP036",
+    Severity.ERROR,
+    "A field of an older API has no equivalent",
+    "The field existed in an older TrainJob and nothing today means the same. Leaving it out silently would change what "
+    "the job does, so the document is refused until its author has chosen what to do instead.",
+    bad="modelConfig:\n  output:\n    storageUri: hf://org/model",
+    good="trainer:\n  env:\n  - name: UPLOAD_TO\n    value: hf://org/model",
+)
+TRAINER_INFERRED = Rule(
+    "TP037",
+    Severity.INFO,
+    "The trainer job was inferred",
+    "No replicated job carries the label trainer.kubeflow.org/trainjob-ancestor-step: trainer, so the trainer is found by "
+    "its name (node, worker, trainer-node) or by being the only one. Kubeflow Trainer wants the label: add it to be independent of this.",
+    bad="- name: worker\n  template:\n    spec: {}",
+    good="- name: worker\n  template:\n    metadata:\n      labels:\n"
+    "        trainer.kubeflow.org/trainjob-ancestor-step: trainer\n    spec: {}",
+)
+CONTAINER_INFERRED = Rule(
+    "TP038",
+    Severity.INFO,
+    "The container was inferred",
+    "The trainer's container is the one called node, an initializer's is called as its step. Here the pod has a single "
+    "container with another name, and that one is taken. Kubeflow Trainer looks for the name and finds nothing else.",
+    bad="containers:\n- name: pytorch",
+    good="containers:\n- name: node",
+)
+INITIALIZER_INFERRED = Rule(
+    "TP039",
+    Severity.INFO,
+    "An initializer was inferred",
+    "The job has the exact name of an initializer but not its ancestor label. It is taken for that initializer, so "
+    "spec.initializer of a TrainJob reaches it. Kubeflow Trainer wants the label as well.",
+    bad="- name: dataset-initializer\n  template:\n    spec: {}",
+    good="- name: dataset-initializer\n  template:\n    metadata:\n      labels:\n"
+    "        trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer\n    spec: {}",
+)
+LAUNCHER_INFERRED = Rule(
+    "TP040",
+    Severity.INFO,
+    "The MPI launcher was inferred",
+    "With mlPolicy.mpi the job called launcher starts mpirun, and a TrainJob's image, command and args go to it. "
+    "Kubeflow Trainer wants the label trainer.kubeflow.org/trainjob-ancestor-step: trainer on it for that.",
+    bad="- name: launcher\n  template:\n    spec: {}",
+    good="- name: launcher\n  template:\n    metadata:\n      labels:\n"
+    "        trainer.kubeflow.org/trainjob-ancestor-step: trainer\n    spec: {}",
+)
+NO_TRAINER = Rule(
+    "TP041",
+    Severity.WARNING,
+    "No replicated job is plainly the trainer",
+    "Several jobs could be the trainer and none is labelled. The node count and the settings of a TrainJob would reach no "
+    "job at all: it would run the template as it stands. Label the one that trains.",
+    bad="replicatedJobs:\n- name: node\n- name: worker",
+    good="replicatedJobs:\n- name: node\n  template:\n    metadata:\n      labels:\n"
+    "        trainer.kubeflow.org/trainjob-ancestor-step: trainer\n- name: worker",
+)
+STEP_TWICE = Rule(
+    "TP042",
+    Severity.WARNING,
+    "Two jobs carry the same ancestor label",
+    "A step of the workflow is played by one job. With two, the addresses of the nodes name only the first, and the second "
+    "gets the same settings and waits for partners that never count it. Remove the label from all but one.",
+)
+LABELLED_WITHOUT_CONTAINER = Rule(
+    "TP043",
+    Severity.ERROR,
+    "The job's own container is not to be told",
+    "The job is labelled as a step, but among its containers none has the name of that step (node for the trainer). "
+    "The settings of a TrainJob would have nowhere to go, and a cluster refuses the runtime.",
+    bad="containers:\n- name: train\n- name: logger",
+    good="containers:\n- name: node\n- name: logger",
+)
+CONTAINER_UNCLEAR = Rule(
+    "TP044",
+    Severity.WARNING,
+    "The inferred job's container is not to be told",
+    "The job was inferred, and has several containers of which none has the expected name (node for the trainer). "
+    "The settings of a TrainJob reach none of them. Call the one that trains node.",
+    bad="containers:\n- name: train\n- name: logger",
+    good="containers:\n- name: node\n- name: logger",
+)
+NO_LAUNCHER = Rule(
+    "TP045",
+    Severity.WARNING,
+    "MPI without a launcher",
+    "mpirun is started once, in a job called launcher, and reaches the other nodes by ssh. Without that job every node "
+    "starts an mpirun of its own, and with more than one node the processes never meet.",
+    bad="mpi: {}\nreplicatedJobs:\n- name: worker",
+    good="mpi: {}\nreplicatedJobs:\n- name: launcher\n- name: worker",
+)
+PLAIN_INITIALIZER = Rule(
+    "TP046",
+    Severity.WARNING,
+    "A job called initializer starts beside the trainer",
+    "Only dataset-initializer and model-initializer are steps; a job called initializer is a stage like any other, and "
+    "without dependsOn the trainer does not wait for it. Add dependsOn to the trainer, or label the job as the step it is.",
+    bad="- name: initializer\n- name: node",
+    good="- name: initializer\n- name: node\n  dependsOn:\n  - name: initializer\n    status: Complete",
+)
+FRAMEWORK_INFERRED = Rule(
+    "TP047",
+    Severity.INFO,
+    "The framework label was inferred",
+    "Clients list a runtime under the framework of the label trainer.kubeflow.org/framework, and the kubeflow SDK passes "
+    "over a runtime without it. The ML policy says which framework it is, and the converted document carries the label.",
+    bad="metadata:\n  name: my-runtime",
+    good="metadata:\n  name: my-runtime\n  labels:\n    trainer.kubeflow.org/framework: torch",
+)
+FRAMEWORK_LABEL = Rule(
+    "TP048",
+    Severity.WARNING,
+    "The framework label is missing or unknown",
+    "Clients list a runtime under the framework of the label trainer.kubeflow.org/framework, and the kubeflow SDK passes "
+    "over a runtime without it. Write the framework into the label.",
+    bad="metadata:\n  name: my-runtime",
+    good="metadata:\n  name: my-runtime\n  labels:\n    trainer.kubeflow.org/framework: torch",
+)
