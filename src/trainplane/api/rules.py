@@ -47,8 +47,8 @@ OLD_OPERATOR_KIND = Rule(
     "TP033",
     Severity.ERROR,
     "A kind of the Kubeflow Training Operator v1",
-    "PyTorchJob, MPIJob and their siblings carry their pods with them; a TrainJob names a runtime instead. The pods move "
-    "into a TrainingRuntime once, and each job becomes a short TrainJob. They cannot be turned into each other field by field.",
+    "PyTorchJob, MPIJob and their siblings carry their pods with them; a TrainJob names a runtime instead. The pods "
+    "move into a TrainingRuntime once, and each job becomes a short TrainJob; no translation field by field exists.",
     bad="apiVersion: kubeflow.org/v1\nkind: PyTorchJob",
     good="apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nspec:\n  runtimeRef:\n    name: torch-distributed",
 )
@@ -74,8 +74,8 @@ NO_EQUIVALENT = Rule(
     "TP036",
     Severity.ERROR,
     "A field of an older API has no equivalent",
-    "The field existed in an older TrainJob and nothing today means the same. Leaving it out silently would change what "
-    "the job does, so the document is refused until its author has chosen what to do instead.",
+    "The field existed in an older TrainJob and nothing today means the same. Leaving it out silently would change "
+    "what the job does, so the document is refused until its author has chosen what to do instead.",
     bad="modelConfig:\n  output:\n    storageUri: hf://org/model",
     good="trainer:\n  env:\n  - name: UPLOAD_TO\n    value: hf://org/model",
 )
@@ -83,8 +83,8 @@ TRAINER_INFERRED = Rule(
     "TP037",
     Severity.INFO,
     "The trainer job was inferred",
-    "No replicated job carries the label trainer.kubeflow.org/trainjob-ancestor-step: trainer, so the trainer is found by "
-    "its name (node, worker, trainer-node) or by being the only one. Kubeflow Trainer wants the label: add it to be independent of this.",
+    "No replicated job carries the label trainer.kubeflow.org/trainjob-ancestor-step: trainer, so the trainer is found "
+    "by its name (node, worker, trainer-node) or by being the only one. Kubeflow Trainer itself wants the label.",
     bad="- name: worker\n  template:\n    spec: {}",
     good="- name: worker\n  template:\n    metadata:\n      labels:\n"
     "        trainer.kubeflow.org/trainjob-ancestor-step: trainer\n    spec: {}",
@@ -122,8 +122,8 @@ NO_TRAINER = Rule(
     "TP041",
     Severity.WARNING,
     "No replicated job is plainly the trainer",
-    "Several jobs could be the trainer and none is labelled. The node count and the settings of a TrainJob would reach no "
-    "job at all: it would run the template as it stands. Label the one that trains.",
+    "Several jobs could be the trainer and none is labelled. The node count and the settings of a TrainJob would reach "
+    "no job at all: it would run the template as it stands. Label the one that trains.",
     bad="replicatedJobs:\n- name: node\n- name: worker",
     good="replicatedJobs:\n- name: node\n  template:\n    metadata:\n      labels:\n"
     "        trainer.kubeflow.org/trainjob-ancestor-step: trainer\n- name: worker",
@@ -132,8 +132,8 @@ STEP_TWICE = Rule(
     "TP042",
     Severity.WARNING,
     "Two jobs carry the same ancestor label",
-    "A step of the workflow is played by one job. With two, the addresses of the nodes name only the first, and the second "
-    "gets the same settings and waits for partners that never count it. Remove the label from all but one.",
+    "A step of the workflow is played by one job. With two, the addresses of the nodes name only the first, and the "
+    "second gets the same settings and waits for partners that never count it. Remove the label from all but one.",
 )
 LABELLED_WITHOUT_CONTAINER = Rule(
     "TP043",
@@ -167,7 +167,7 @@ PLAIN_INITIALIZER = Rule(
     Severity.WARNING,
     "A job called initializer starts beside the trainer",
     "Only dataset-initializer and model-initializer are steps; a job called initializer is a stage like any other, and "
-    "without dependsOn the trainer does not wait for it. Add dependsOn to the trainer, or label the job as the step it is.",
+    "without dependsOn the trainer does not wait for it. Add dependsOn, or label the job as the step it is.",
     bad="- name: initializer\n- name: node",
     good="- name: initializer\n- name: node\n  dependsOn:\n  - name: initializer\n    status: Complete",
 )
@@ -175,8 +175,8 @@ FRAMEWORK_INFERRED = Rule(
     "TP047",
     Severity.INFO,
     "The framework label was inferred",
-    "Clients list a runtime under the framework of the label trainer.kubeflow.org/framework, and the kubeflow SDK passes "
-    "over a runtime without it. The ML policy says which framework it is, and the converted document carries the label.",
+    "Clients list a runtime under the framework of the label trainer.kubeflow.org/framework, and the kubeflow SDK "
+    "passes over a runtime without it. The ML policy says which it is, and the converted document carries the label.",
     bad="metadata:\n  name: my-runtime",
     good="metadata:\n  name: my-runtime\n  labels:\n    trainer.kubeflow.org/framework: torch",
 )
@@ -184,8 +184,8 @@ FRAMEWORK_LABEL = Rule(
     "TP048",
     Severity.WARNING,
     "The framework label is missing or unknown",
-    "Clients list a runtime under the framework of the label trainer.kubeflow.org/framework, and the kubeflow SDK passes "
-    "over a runtime without it. Write the framework into the label.",
+    "Clients list a runtime under the framework of the label trainer.kubeflow.org/framework, and the kubeflow SDK "
+    "passes over a runtime without it. Write the framework into the label.",
     bad="metadata:\n  name: my-runtime",
     good="metadata:\n  name: my-runtime\n  labels:\n    trainer.kubeflow.org/framework: torch",
 )
