@@ -1,4 +1,4 @@
-"""Problem: where, what is wrong, what to do; and paths into objects."""
+"""Problem: where, what is wrong, what to do; Located, one with its file and line; and paths into objects."""
 
 import re
 from collections.abc import Iterable
@@ -56,6 +56,26 @@ class Problem:
         """Where, what, and what to do, in one line."""
         where = f"{self.field}: " if self.path else ""
         return f"{where}{self.what}" + (f"; {self.todo}" if self.todo else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A Problem at its place in a file; lines and columns count from 1."""
+
+    problem: Problem
+    file: str
+    line: int
+    column: int
+
+    @property
+    def severity(self) -> Severity:
+        """The rule's severity."""
+        return self.problem.severity
+
+    def __str__(self) -> str:
+        """`file:line:column: severity id: where: what; what to do`."""
+        rule = self.problem.rule
+        return f"{self.file}:{self.line}:{self.column}: {rule.severity} {rule.id}: {self.problem}"
 
 
 def show(path: Path) -> str:

@@ -13,6 +13,175 @@ NOT_TEXT = Rule(
     "A manifest is UTF-8 text in YAML or JSON. This file holds bytes that are not text: it is probably an archive, "
     "an image, or text in another encoding. Save it as UTF-8.",
 )
+TOO_MUCH = Rule(
+    "TP002",
+    Severity.ERROR,
+    "The text is larger or deeper than any manifest",
+    "A file may have 16 MiB, a million values and a hundred levels, and its aliases may repeat 200,000 values. "
+    "Beyond that it is a mistake or an attack. Split the file, or keep the data elsewhere.",
+)
+SYNTAX = Rule(
+    "TP003",
+    Severity.ERROR,
+    "The text is neither YAML nor JSON",
+    "The shape of the text breaks here, so nothing after it in this document can be understood. The usual causes are "
+    "indentation, a missing quote and a colon inside an unquoted text.",
+    bad="metadata:\n  name: a\n   namespace: b",
+    good="metadata:\n  name: a\n  namespace: b",
+)
+TAB = Rule(
+    "TP004",
+    Severity.ERROR,
+    "A tab stands where YAML wants spaces",
+    "YAML indents with spaces alone, because a tab has no agreed width. Replace each tab at the beginning of a line by "
+    "two spaces; most editors can do that for you.",
+    bad="spec:\n\tsuspend: true",
+    good="spec:\n  suspend: true",
+)
+DUPLICATE_KEY = Rule(
+    "TP005",
+    Severity.ERROR,
+    "A key is written twice",
+    "Only one of the two values can count: kubectl drops the first without a word, and the API server refuses "
+    "the object. Keep one; where both hold fields, put all fields under one key.",
+    bad="spec:\n  suspend: true\n  suspend: false",
+    good="spec:\n  suspend: false",
+)
+NOT_A_VALUE = Rule(
+    "TP006",
+    Severity.ERROR,
+    "The value cannot be part of an object",
+    "Objects are JSON: they have no infinite numbers, no tags, no lists as keys, and nothing that contains itself. "
+    "Write the plain value instead, in quotes where it is meant as text.",
+    bad="timeout: .inf",
+    good="timeout: 3600",
+)
+ELLIPSIS = Rule(
+    "TP007",
+    Severity.ERROR,
+    "Three dots end the document",
+    "A line of three dots means the end of the document in YAML, not that something was left out; kubectl drops what "
+    "follows it. Remove the line, or begin the next document with a line of three dashes.",
+    bad="spec:\n  suspend: true\n  ...",
+    good="spec:\n  suspend: true\n  # ...",
+)
+READ_OTHERWISE = Rule(
+    "TP008",
+    Severity.WARNING,
+    "The text is read otherwise than it looks",
+    "YAML gives some unquoted words another meaning: the key on becomes true, a very long number loses digits. kubectl "
+    "does so silently, and so do we, except for this warning. Quote what is meant as text.",
+    bad="data:\n  on: a",
+    good='data:\n  "on": a',
+)
+NO_OBJECT = Rule(
+    "TP009",
+    Severity.ERROR,
+    "There is no object here",
+    "Each document of a manifest is one object with apiVersion, kind and metadata. An empty file, a bare list or a bare "
+    "text is none. Check that it is the right file; put many objects into many documents, with --- between them.",
+)
+UNKNOWN_FIELD = Rule(
+    "TP010",
+    Severity.ERROR,
+    "The field does not exist",
+    "The API has no field of that name in this place, and the API server refuses or drops it. It is usually misspelt, "
+    "or indented too little or too much, so that it landed in the wrong object.",
+    bad="spec:\n  runtimeref:\n    name: torch-distributed",
+    good="spec:\n  runtimeRef:\n    name: torch-distributed",
+)
+MISSING_FIELD = Rule(
+    "TP011",
+    Severity.ERROR,
+    "A required field is missing",
+    "The object has no meaning without this field, so the API server refuses it. Add the field.",
+    bad="spec:\n  runtimeRef: {}",
+    good="spec:\n  runtimeRef:\n    name: torch-distributed",
+)
+WRONG_TYPE = Rule(
+    "TP012",
+    Severity.ERROR,
+    "The value has the wrong type",
+    'The field wants another type of value. In YAML the quotes decide: 4 is a number, "4" is text, and '
+    "yes, no, on and off without quotes are booleans. Items of a list begin with a dash.",
+    bad='numNodes: "4"',
+    good="numNodes: 4",
+)
+NOT_ALLOWED = Rule(
+    "TP013",
+    Severity.ERROR,
+    "The value is not one of those allowed",
+    "The field knows only certain words, written exactly so, capital letters included. The message lists them.",
+    bad="mpiImplementation: openmpi",
+    good="mpiImplementation: OpenMPI",
+)
+OUT_OF_RANGE = Rule(
+    "TP014",
+    Severity.ERROR,
+    "The number is too small or too large",
+    "The field has limits, and the API server refuses what lies beyond. The message gives the limit.",
+    bad="numNodes: 0",
+    good="numNodes: 1",
+)
+WRONG_SIZE = Rule(
+    "TP015",
+    Severity.ERROR,
+    "There is too little or too much of it",
+    "A text, a list or an object has fewer or more characters, items or fields than the API allows.",
+    bad='name: ""',
+    good="name: torch-distributed",
+)
+WRONG_FORM = Rule(
+    "TP016",
+    Severity.ERROR,
+    "The text does not have the form the field wants",
+    "Some fields hold text of a certain form: a quantity such as 500m or 16Gi, a time, a name. The message says which.",
+    bad="memory: 16GB",
+    good="memory: 16Gi",
+)
+REPEATED_ITEM = Rule(
+    "TP017",
+    Severity.ERROR,
+    "Two items of a list are the same one",
+    "Items of this list are told apart by a key, such as the name of a container, and every key may be there "
+    "once. Rename one item, or remove it.",
+    bad="env:\n- name: A\n  value: one\n- name: A\n  value: two",
+    good="env:\n- name: A\n  value: two",
+)
+NULL = Rule(
+    "TP018",
+    Severity.ERROR,
+    "Nothing stands where a value is needed",
+    "The field is there but empty, which YAML reads as null, and the API server refuses null here. Give it a "
+    "value, or remove the line. Often the lines below were meant to be its content and need more indentation.",
+    bad="containers:\n-",
+    good="containers:\n- name: node",
+)
+LAW = Rule(
+    "TP019",
+    Severity.ERROR,
+    "Fields that are fine alone do not go together",
+    "The API states conditions between fields, or between the old and the new value of one. The message says which of "
+    "them is broken and what to change.",
+)
+EMPTY_OBJECT = Rule(
+    "TP020",
+    Severity.WARNING,
+    "A field is there but empty",
+    "A field without a value is read as null, and the API server treats it as if it were not there. If that "
+    "is meant, remove the line; if not, the lines below probably need more indentation.",
+    bad="trainer:\n  env:",
+    good="trainer:\n  env: []",
+)
+MISPLACED = Rule(
+    "TP021",
+    Severity.ERROR,
+    "Fields are in the wrong object",
+    "Several fields stand here that belong into another object nearby, most often because the lines are indented too "
+    "little or too much. Move the block, and they all fall into place.",
+    bad="spec:\nruntimeRef:\n  name: torch-distributed",
+    good="spec:\n  runtimeRef:\n    name: torch-distributed",
+)
 
 # Dialects, and what is read into a document that does not say it.
 
