@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
@@ -71,7 +71,33 @@ Int32 = Annotated[int, Field(format="int32")]
 Int64 = Annotated[int, Field(format="int64")]
 IntOrString = Annotated[int | str, Field(format="int-or-string")]
 Quantity = Annotated[int | float | str, Field(format="quantity")]
+Base64 = Annotated[str, Field(format="byte")]
+"""Bytes as base64 text, kept as they were written."""
 Time = datetime
+MicroTime = Annotated[str, Field(format="date-time")]
+"""A time as text with exactly six digits of a second, as the API server insists here; `micro_time` writes it."""
+
+ATOMIC = Field(list_type="atomic")
+"""A list that is replaced as a whole."""
+ATOMIC_MAP = Field(map_type="atomic")
+"""An object that is replaced as a whole."""
+BY_NAME = Field(list_type="map", keys=("name",), merge_key="name", patch_strategy="merge")
+"""A list whose items are told apart by name."""
+BY_TYPE = Field(list_type="map", keys=("type",), merge_key="type", patch_strategy="merge")
+"""A list whose items are told apart by type, as conditions are."""
+Strings = Annotated[tuple[str, ...], ATOMIC]
+
+
+def always(value: str) -> str:
+    """A field that has this value unless another is given, and is written either way; apiVersion and kind are such."""
+    # msgspec leaves out a field that equals its default, but not one that a factory made.
+    field: str = msgspec.field(default_factory=lambda: value)
+    return field
+
+
+def micro_time(time: datetime) -> str:
+    """The time as MicroTime has it: 2026-01-31T12:00:00.000000Z."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def read(raw: Mapping[str, Any], type_: type[T]) -> T:
@@ -96,7 +122,8 @@ def without_nulls(value: Any) -> Any:
 
 def write(obj: Wire) -> Raw:
     """The JSON object of `obj`, as the API spells it."""
-    raw: Raw = msgspec.to_builtins(obj)
+    # By way of JSON, because to_builtins would leave tuples where JSON has lists.
+    raw: Raw = msgspec.json.decode(msgspec.json.encode(obj))
     return raw
 
 
@@ -115,6 +142,8 @@ def or_else(value: T | UnsetType, default: T) -> T:
 
 class OwnerReference(Wire, frozen=True):
     """The object that this one belongs to."""
+
+    SCHEMA: ClassVar[Field] = ATOMIC_MAP
 
     api_version: str
     kind: str
@@ -138,9 +167,15 @@ class ObjectMeta(Wire, frozen=True):
     deletion_grace_period_seconds: Int64 | UnsetType = UNSET
     labels: Mapping[str, str] | UnsetType = UNSET
     annotations: Mapping[str, str] | UnsetType = UNSET
-    owner_references: tuple[OwnerReference, ...] | UnsetType = UNSET
-    finalizers: tuple[str, ...] | UnsetType = UNSET
-    managed_fields: tuple[Raw, ...] | UnsetType = UNSET
+    owner_references: (
+        Annotated[
+            tuple[OwnerReference, ...],
+            Field(list_type="map", keys=("uid",), merge_key="uid", patch_strategy="merge"),
+        ]
+        | UnsetType
+    ) = UNSET
+    finalizers: Annotated[tuple[str, ...], Field(list_type="set", patch_strategy="merge")] | UnsetType = UNSET
+    managed_fields: Annotated[tuple[Raw, ...], ATOMIC] | UnsetType = UNSET
     self_link: str | UnsetType = UNSET
 
 
@@ -169,3 +204,20 @@ class Condition(Wire, frozen=True):
     reason: Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
     message: Annotated[str, Field(max_length=32768)]
     observed_generation: Annotated[Int64, Field(minimum=0)] | UnsetType = UNSET
+
+
+class LabelSelectorRequirement(Wire, frozen=True):
+    """One condition on an object's labels."""
+
+    key: str
+    operator: str
+    values: Strings | UnsetType = UNSET
+
+
+class LabelSelector(Wire, frozen=True):
+    """Conditions on labels that an object must all meet; an empty one is met by every object."""
+
+    SCHEMA: ClassVar[Field] = ATOMIC_MAP
+
+    match_labels: Mapping[str, str] | UnsetType = UNSET
+    match_expressions: Annotated[tuple[LabelSelectorRequirement, ...], ATOMIC] | UnsetType = UNSET
