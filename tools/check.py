@@ -12,7 +12,7 @@ CHECKS: dict[str, tuple[str, list[str]]] = {
     "format": ("ruff format --check", [str(BIN / "ruff"), "format", "--check", "."]),
     "lint": ("ruff check", [str(BIN / "ruff"), "check", "."]),
     "types": ("mypy --strict src", [str(BIN / "mypy"), "--strict", "src"]),
-    "contracts": ("lint-imports", [str(BIN / "lint-imports")]),
+    "contracts": ("lint-imports", [str(BIN / "lint-imports"), "--no-logo"]),
     "tests": ("pytest -n 2", [sys.executable, "-m", "pytest", "-q", "-n", "2"]),
 }
 """Name → the command as a person would type it, and as it is run."""

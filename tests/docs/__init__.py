@@ -1,0 +1,1 @@
+"""Every command, YAML block, path and module name in the documents is true."""

@@ -1,0 +1,47 @@
+"""docs/reference/cli.md, from the click commands."""
+
+import click
+
+from tools import ROOT
+from tools.generated import NOTICE, main
+from trainplane.cli.group import command, load
+from trainplane.cli.main import VERBS
+
+PATH = ROOT / "docs" / "reference" / "cli.md"
+
+
+def render() -> str:
+    """The reference of the command line, a section per verb."""
+    parts = [
+        NOTICE,
+        "# The command line",
+        "Every verb has `-h` and `--help`. Exit codes: `trainplane help exit-codes`.",
+        "| Verb | What it does |\n| --- | --- |\n"
+        + "\n".join(f"| [`{verb}`](#trainplane-{verb}) | {summary} |" for verb, summary in VERBS.items()),
+        "## trainplane",
+        _options(command),
+    ]
+    for verb in VERBS:
+        parts += _section(verb, load(verb))
+    return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
+
+
+def _section(verb: str, verb_command: click.Command) -> list[str]:
+    context = click.Context(verb_command, info_name=f"trainplane {verb}")
+    usage = " ".join([context.command_path, *verb_command.collect_usage_pieces(context)])
+    paragraphs = (verb_command.help or "").replace("\b\n", "").split("\n\n")
+    prose = "\n\n".join(paragraph.strip("\n") for paragraph in paragraphs)
+    return [f"## trainplane {verb}", f"```text\n{usage}\n```", prose, _options(verb_command)]
+
+
+def _options(of: click.Command) -> str:
+    context = click.Context(of, help_option_names=["-h", "--help"])
+    rows = [record for parameter in of.get_params(context) if (record := parameter.get_help_record(context))]
+    if not rows:
+        return ""
+    lines = [f"| `{flags.replace('|', ' or ')}` | {text} |" for flags, text in rows]
+    return "\n".join(["| Option | What it does |", "| --- | --- |", *lines])
+
+
+if __name__ == "__main__":
+    main(PATH, render)

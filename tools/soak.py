@@ -1,0 +1,41 @@
+"""Look for rare faults: the property tests again and again with fresh random cases, within a bound of time."""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+from tools import ROOT, bold
+
+ROUNDS = 100
+
+
+def main() -> int:
+    """Run the property tests until the time is up or one fails."""
+    parser = argparse.ArgumentParser(prog="python -m tools.soak", description=__doc__)
+    parser.add_argument(
+        "--minutes", type=float, default=float(os.environ.get("MINUTES", "30")), help="at most this long"
+    )
+    end = time.monotonic() + parser.parse_args().minutes * 60
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-m", "hypothesis", "-x"]
+    for number in range(1, ROUNDS + 1):
+        left = end - time.monotonic()
+        if left <= 0:
+            break
+        print(bold(f"== round {number}, {left / 60:.0f} minutes left"), flush=True)
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, env={**os.environ, "HYPOTHESIS_PROFILE": "soak"}, timeout=left, check=False
+            )
+        except subprocess.TimeoutExpired:
+            break
+        if done.returncode:
+            print(bold("FAILED: the case above is kept in .hypothesis and runs first next time."))
+            return 1
+    print(bold("Nothing found."))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
