@@ -1,0 +1,110 @@
+"""`python -m bench`: measure, print the tables, and with --record write docs/bench.md."""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from bench.documents import fill, trainjob
+from bench.measure import Row, interleaved, per_second, table
+from tools import ROOT, bold
+
+PAGE = ROOT / "docs" / "bench.md"
+PASS = [sys.executable, "-c", "pass"]
+TRAINPLANE = [str(Path(sys.executable).parent / "trainplane")]
+
+
+def decoding() -> Row:
+    """Decode and validate a two-node torch TrainJob, beside `json.loads` of the same text."""
+    from trainplane.api.decode import decode
+
+    text = json.dumps(yaml.safe_load(trainjob())).encode()
+    rate = per_second(lambda: decode(text), rounds=7, seconds=0.5)
+    plain = per_second(lambda: json.loads(text), rounds=7, seconds=0.5)
+    return Row(
+        what="decode and validate a two-node torch TrainJob, one core",
+        figure=f"{rate:,.0f}/s",
+        aim="at least 20,000/s",
+        baseline=f"json.loads alone: {plain:,.0f}/s",
+        ratio=f"{plain / rate:.1f}×",
+        reached=rate >= 20_000,
+    )
+
+
+def linting(*, rounds: int) -> Row:
+    """Lint a thousand documents from a cold start, beside PyYAML's C loader reading the same files."""
+    with tempfile.TemporaryDirectory() as folder:
+        fill(Path(folder), documents=1000)
+        read = (
+            "import pathlib, sys, yaml\n"
+            "for file in pathlib.Path(sys.argv[1]).iterdir():\n"
+            "    list(yaml.load_all(file.read_bytes(), yaml.CSafeLoader))\n"
+        )
+        seconds, plain = interleaved(
+            [[*TRAINPLANE, "lint", folder], [sys.executable, "-c", read, folder]], rounds=rounds
+        )
+    return Row(
+        what="`trainplane lint` of 1,000 documents, cold",
+        figure=f"{seconds:.2f} s",
+        aim="under 3 s",
+        baseline=f"reading the YAML alone: {plain:.2f} s",
+        ratio=f"{seconds / plain:.1f}×",
+        reached=seconds < 3,
+    )
+
+
+def starting(*, rounds: int) -> list[Row]:
+    """How long the command takes to answer, beside an interpreter that does nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "trainjob.yaml"
+        file.write_text(trainjob(), encoding="utf-8")
+        nothing, version, lint = interleaved(
+            [PASS, [*TRAINPLANE, "--version"], [*TRAINPLANE, "lint", str(file)]], rounds=rounds
+        )
+    return [
+        Row(
+            what=what,
+            figure=f"{seconds * 1000:.0f} ms",
+            aim=f"at most {times}×",
+            baseline=f"python -c pass: {nothing * 1000:.0f} ms",
+            ratio=f"{seconds / nothing:.1f}×",
+            reached=seconds <= times * nothing,
+        )
+        for what, seconds, times in (("`trainplane --version`", version, 4), ("`trainplane lint` of one file", lint, 8))
+    ]
+
+
+def main() -> None:
+    """Measure everything and print it."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--record", action="store_true", help="write the tables to docs/bench.md")
+    parser.add_argument("--rounds", type=int, default=21, help="runs of each command (default 21)")
+    given = parser.parse_args()
+    rooms = table([decoding()])
+    commands = table([*starting(rounds=given.rounds), linting(rounds=max(3, given.rounds // 4))])
+    print(f"{bold('The words')}\n\n{rooms}\n\n{bold('The command')}\n\n{commands}")
+    if given.record:
+        PAGE.write_text(PAGE_TEXT.format(rooms=rooms, commands=commands), encoding="utf-8")
+
+
+PAGE_TEXT = """\
+# Speed
+
+`make bench` prints these tables; `python -m bench --record` writes this page. The figures are medians from a machine
+with 2 cores. Each has its baseline from the same run beside it: between machines compare ratios, not figures.
+No test is timed.
+
+## The words
+
+{rooms}
+
+## The command
+
+{commands}
+"""
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Measuring: medians of interleaved runs, so that a busy moment hits the figure and its baseline alike."""
+
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table: what was measured, the figure, the aim, the baseline, and whether the aim is reached."""
+
+    what: str
+    figure: str
+    aim: str
+    baseline: str
+    ratio: str
+    reached: bool
+
+
+def wall(command: Sequence[str]) -> float:
+    """Seconds that a command takes from start to end; its output goes nowhere, its exit code may be any."""
+    start = time.perf_counter()
+    subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    return time.perf_counter() - start
+
+
+def interleaved(commands: Sequence[Sequence[str]], *, rounds: int) -> list[float]:
+    """The median seconds of each command; every round runs each of them once, after one round that is not counted."""
+    for command in commands:
+        wall(command)
+    times = [[wall(command) for command in commands] for _ in range(rounds)]
+    return [statistics.median(column) for column in zip(*times, strict=True)]
+
+
+def per_second(call: Callable[[], object], *, rounds: int, seconds: float) -> float:
+    """Calls per second on one core: the median of rounds of about `seconds` each."""
+    count = 1
+    while True:
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        if time.perf_counter() - start > seconds / 4:
+            break
+        count *= 2
+    rates = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        rates.append(count / (time.perf_counter() - start))
+    return statistics.median(rates)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as a Markdown table, columns aligned for reading as plain text too."""
+    head = ("What", "Figure", "Aim", "Baseline, same run", "Ratio", "Reached")
+    cells = [head, *((r.what, r.figure, r.aim, r.baseline, r.ratio, "yes" if r.reached else "**no**") for r in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in cells
+    ]
+    lines.insert(1, "| " + " | ".join("-" * width for width in widths) + " |")
+    return "\n".join(lines)
