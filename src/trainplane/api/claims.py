@@ -19,6 +19,9 @@ from trainplane.api.meta import (
 )
 from trainplane.api.references import TypedLocalObjectReference, TypedObjectReference
 
+PVC_PROTECTION = "kubernetes.io/pvc-protection"
+"""The finalizer that keeps a claim while pods use it."""
+
 
 class VolumeResourceRequirements(Wire, frozen=True):
     """How much storage a claim asks for."""

@@ -25,6 +25,24 @@ from trainplane.api.meta import (
 from trainplane.api.pod import BY_IP, BY_NAME_WHOLE, PodSpec
 from trainplane.api.references import LocalObjectReference, ObjectReference
 
+PENDING = "Pending"
+RUNNING = "Running"
+SUCCEEDED = "Succeeded"
+FAILED = "Failed"
+
+POD_SCHEDULED = "PodScheduled"
+INITIALIZED = "Initialized"
+CONTAINERS_READY = "ContainersReady"
+READY = "Ready"
+DISRUPTION_TARGET = "DisruptionTarget"
+
+DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+"""An annotation: the container that `kubectl logs` and `exec` mean."""
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+NAMESPACE_FINALIZER = "kubernetes"
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""A label that every namespace has, with its own name."""
+
 
 class ContainerStateWaiting(Wire, frozen=True):
     """Not running yet, and why."""

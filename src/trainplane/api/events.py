@@ -49,13 +49,14 @@ class EventSeries(Wire, frozen=True):
     last_observed_time: MicroTime
 
 
-class Event(Wire, frozen=True, kw_only=True):
+class Event(Wire, frozen=True):
     """Something that happened to an object."""
 
     api_version: str = always("events.k8s.io/v1")
     kind: str = always("Event")
     metadata: ObjectMeta = ObjectMeta()
-    event_time: MicroTime
+    # The schema requires it, but an event recorded through core/v1 has null here, and must be readable.
+    event_time: MicroTime | UnsetType = UNSET
     type: str | UnsetType = UNSET
     action: str | UnsetType = UNSET
     deprecated_count: Int32 | UnsetType = UNSET

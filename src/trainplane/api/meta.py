@@ -8,6 +8,11 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+FOREGROUND_DELETION = "foregroundDeletion"
+"""The finalizer of an object that goes after the objects it owns."""
+ORPHAN = "orphan"
+"""The finalizer of an object whose dependants stay."""
+
 Raw = dict[str, Any]
 """A JSON object we carry and never reason about."""
 

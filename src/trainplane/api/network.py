@@ -21,6 +21,11 @@ from trainplane.api.meta import (
 )
 from trainplane.api.references import ObjectReference
 
+SERVICE_NAME = "kubernetes.io/service-name"
+"""The label by which an EndpointSlice names its Service."""
+SLICE_MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+HEADLESS = "None"
+"""The clusterIP of a Service that is only names."""
 BY_PORT = Field(list_type="map", keys=("port", "protocol"), merge_key="port", patch_strategy="merge")
 
 

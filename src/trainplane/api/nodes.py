@@ -23,6 +23,19 @@ from trainplane.api.meta import (
     always,
 )
 
+HOSTNAME = "kubernetes.io/hostname"
+ARCH = "kubernetes.io/arch"
+OS = "kubernetes.io/os"
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+"""Taints; the first two with effect NoExecute send pods away."""
+NODE_LEASE_NAMESPACE = "kube-node-lease"
+
 
 class NodeAddress(Wire, frozen=True):
     """A way to reach the node."""
