@@ -33,6 +33,8 @@ def _is_path(name: str) -> bool:
 
 
 def _exists(name: str, page: Path) -> bool:
+    if "/" not in name and any((ROOT / "src").rglob(name)):
+        return True
     bases = (ROOT, ROOT / "src/trainplane", page.parent)
     return any(any(base.glob(name.rstrip("/"))) for base in bases)
 
