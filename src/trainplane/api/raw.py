@@ -1,0 +1,49 @@
+"""Looking into JSON objects, and copying them with a change, without trusting their shape."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from trainplane.api.meta import Raw
+
+
+def look(value: Any, *path: str | int) -> Any:
+    """What is at a path, or None."""
+    for step in path:
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list | tuple) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def as_object(value: Any) -> Mapping[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def named_items(value: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The items of a list that are objects with a name, with their position."""
+    for i, item in enumerate(value if isinstance(value, list | tuple) else ()):
+        if isinstance(item, Mapping) and isinstance(item.get("name"), str):
+            yield i, item
+
+
+def put(value: Any, path: Sequence[str | int], new: Any, *, first: bool = False) -> Any:
+    """A copy of `value` with `new` at the path, objects made where there was nothing; a new key goes last, or first."""
+    if not path:
+        return new
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        return [put(item, rest, new, first=first) if i == step else item for i, item in enumerate(value)]
+    value = as_object(value)
+    inner = put(value.get(step), rest, new, first=first)
+    if step in value or not first:
+        return {**value, step: inner}
+    return {step: inner, **value}
+
+
+def rename(value: Mapping[str, Any], names: Mapping[str, tuple[str, Any]]) -> Raw:
+    """A copy of an object in which some keys have another name and value, each in its old place."""
+    return dict(names.get(key, (key, item)) for key, item in value.items())
