@@ -26,7 +26,9 @@ SEALED = Field(laws=(IMMUTABLE,))
 class ContainerPatch(Wire, frozen=True):
     """What a patch may add to one container."""
 
-    name: Annotated[str, Field(description="The name of the container; the runtime must have it.")]
+    name: Annotated[
+        str, Field(min_length=1, max_length=253, description="The name of the container; the runtime must have it.")
+    ]
     env: (
         Annotated[
             tuple[EnvVar, ...],

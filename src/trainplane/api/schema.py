@@ -69,7 +69,9 @@ def openapi(type_: type[Wire]) -> Schema:
         properties[field.encode_name] = _node(field.type)
         if field.required:
             required.append(field.encode_name)
-    node: Schema = {"type": "object", "properties": properties}
+    node: Schema = {"type": "object"}
+    if properties:
+        node["properties"] = properties
     if required:
         node["required"] = sorted(required)
     about: Field | None = getattr(type_, "SCHEMA", None)
