@@ -29,9 +29,16 @@ def render() -> str:
 def _section(verb: str, verb_command: click.Command) -> list[str]:
     context = click.Context(verb_command, info_name=f"trainplane {verb}")
     usage = " ".join([context.command_path, *verb_command.collect_usage_pieces(context)])
-    paragraphs = (verb_command.help or "").replace("\b\n", "").split("\n\n")
-    prose = "\n\n".join(paragraph.strip("\n") for paragraph in paragraphs)
-    return [f"## trainplane {verb}", f"```text\n{usage}\n```", prose, _options(verb_command)]
+    return [f"## trainplane {verb}", f"```text\n{usage}\n```", _prose(verb_command), _options(verb_command)]
+
+
+def _prose(of: click.Command) -> str:
+    """The command's own text; what click prints line by line (after a \\b) becomes a block."""
+    parts = []
+    for paragraph in (of.help or "").split("\n\n"):
+        text = paragraph.strip("\n")
+        parts.append(f"```text\n{text[2:]}\n```" if text.startswith("\b\n") else text)
+    return "\n\n".join(parts)
 
 
 def _options(of: click.Command) -> str:

@@ -59,7 +59,8 @@ def refuse(word: str, noun: str, known: Sequence[str] | dict[str, str]) -> NoRet
     from trainplane.api.problem import did_you_mean
 
     near = did_you_mean(word, known)
-    hint = f"did you mean {near!r}?" if near else f"`trainplane help` lists every {noun}."
+    few = [*known][:12]
+    hint = f"did you mean {near!r}?" if near else f"use one of {', '.join(few)}{', …' if len(known) > len(few) else ''}"
     raise click.UsageError(f"there is no {noun} {word!r}; {hint}")
 
 
