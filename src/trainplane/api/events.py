@@ -25,7 +25,7 @@ class CoreEvent(Wire, frozen=True, kw_only=True):
 
     api_version: str = always("v1")
     kind: str = always("Event")
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: ObjectMeta
     involved_object: ObjectReference
     type: str | UnsetType = UNSET
     action: str | UnsetType = UNSET
