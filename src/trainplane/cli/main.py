@@ -7,7 +7,7 @@ from trainplane import __version__
 VERBS: dict[str, str] = {
     "lint": "Check documents and say what is wrong, where, and what to do.",
     "convert": "Print documents of any dialect in the words of trainer.kubeflow.org/v1alpha1.",
-    "crds": "Print the CustomResourceDefinitions.",
+    "crds": "Print the CustomResourceDefinitions that a cluster needs, or only those called NAME.",
     "help": "Explain a rule, a verb or a topic.",
 }
 """Verb → its one-line help. Its click command is the function of the same name in the module of the same name."""
