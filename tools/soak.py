@@ -33,7 +33,7 @@ def main() -> int:
         if done.returncode:
             print(bold("FAILED: the case above is kept in .hypothesis and runs first next time."))
             return 1
-    print(bold("Nothing found."))
+    print(bold("The time is up, and no fault was found."))
     return 0
 
 

@@ -1,5 +1,6 @@
 """The group of all verbs, each imported when it is used; and the one place that turns failures into exit codes."""
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -18,8 +19,11 @@ INTERNAL_ERROR = 70
 
 
 def load(verb: str) -> click.Command:
-    """The click command of a verb."""
-    return cast(click.Command, getattr(import_module(f"trainplane.cli.{verb}"), verb))
+    """The click command of a verb. What was loaded stays, so from here on the collector looks only at what is new."""
+    found = cast(click.Command, getattr(import_module(f"trainplane.cli.{verb}"), verb))
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 class Verbs(click.Group):
