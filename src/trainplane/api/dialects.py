@@ -92,8 +92,13 @@ class Converted:
     def place(self, path: Path) -> Path:
         """Where in the converted document stands what the author wrote at `path`."""
         moves = [move for move in self.moves if move.whole and path[: len(move.old)] == move.old]
-        move = max(moves, key=lambda move: len(move.old), default=None)
-        return (*move.new, *path[len(move.old) :]) if move else path
+        if moves:
+            move = max(moves, key=lambda move: len(move.old))
+            return (*move.new, *path[len(move.old) :])
+        if look(self.raw, *path) is None:
+            # It went in pieces: the first one stands for all.
+            return next((move.new for move in self.moves if move.old[: len(path)] == path), path)
+        return path
 
 
 def to_hub(raw: Raw) -> Converted:
