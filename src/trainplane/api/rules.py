@@ -78,7 +78,7 @@ NO_OBJECT = Rule(
     "TP009",
     Severity.ERROR,
     "There is no object here",
-    "Each document of a manifest is one object with apiVersion, kind and metadata. An empty file, a bare list or a bare "
+    "Each document of a manifest is one object with apiVersion, kind and metadata. An empty file, a list or a bare "
     "text is none. Check that it is the right file; put many objects into many documents, with --- between them.",
 )
 UNKNOWN_FIELD = Rule(
