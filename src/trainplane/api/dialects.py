@@ -143,7 +143,7 @@ def _misspelt(version: str, kind: str, *, group: str) -> Problem | None:
     # Groups that we share with others get the benefit of the doubt: ServingRuntime is no misspelt TrainingRuntime.
     near = get_close_matches(kind.casefold(), ours, n=1, cutoff=0.6 if group == GROUP else 0.85)
     if version in DIALECTS:
-        if not near and (group != GROUP or kind in STRANGERS):
+        if kind in STRANGERS or (not near and group != GROUP):
             return None
         hint = f"did you mean {ours[near[0]]}?" if near else f"its kinds are {', '.join(DIALECTS[version])}"
         return Problem(UNKNOWN_KIND, ("kind",), f"there is no kind {kind} in {version}", hint)
