@@ -8,29 +8,29 @@ from tools import ROOT, bold
 
 STEPS: tuple[tuple[str, list[str], int], ...] = (
     (
-        "Check every example. Warnings and notes do not fail a check; errors do.",
-        ["lint", "examples"],
-        12,
+        "Check the examples. Notes say what was inferred, warnings what may hurt; only errors fail.",
+        ["lint", "examples/kubeflow", "examples/guides", "examples/ome"],
+        11,
     ),
     (
-        "A runtime written for OME works as it is. In Kubeflow Trainer's words it reads:",
+        "See what is wrong with a document: where, what, and what to do.",
+        ["lint", "examples/mistakes/policy-pytorch.yaml", "examples/mistakes/reference-swapped.yaml"],
+        20,
+    ),
+    (
+        "Ask what an id means.",
+        ["help", "TP051"],
+        30,
+    ),
+    (
+        "Read a runtime that was written for OME in Kubeflow Trainer's words.",
         ["convert", "examples/ome/torch-ddp.yaml"],
-        40,
+        32,
     ),
     (
-        "What is wrong is said with its place, its remedy, and an id.",
-        ["lint", "examples/mistakes"],
-        20,
-    ),
-    (
-        "The id leads to an explanation.",
-        ["help", "TP001"],
-        20,
-    ),
-    (
-        "Kubernetes learns the same words from these; `trainplane crds | kubectl apply -f -` installs them.",
-        ["crds"],
-        12,
+        "Teach Kubernetes the same words: `trainplane crds | kubectl apply -f -`.",
+        ["crds", "trainjobs"],
+        9,
     ),
 )
 """Each step: a sentence, the command, and how many lines of its output to show."""
@@ -52,14 +52,19 @@ def main() -> int:
             encoding="utf-8",
             check=False,
         )
-        lines = done.stdout.splitlines()
-        for line in lines[:limit]:
-            print(f"  {line}")
-        if len(lines) > limit:
-            print(f"  … {len(lines) - limit} more lines")
+        for line in _shortened(done.stdout.splitlines(), limit):
+            print(f"  {line}".rstrip())
         broken += done.returncode > 1
     print(f"\n{bold('Next:')} `. .venv/bin/activate`, then `trainplane help`; docs/tour.md shows the house.\n")
     return 1 if broken else 0
+
+
+def _shortened(lines: list[str], limit: int) -> list[str]:
+    """At most that many lines: the first ones, a word on those left out, and the last, which often sums up."""
+    if len(lines) <= limit:
+        return lines
+    head = lines[: limit - 2]
+    return [*head, f"… {len(lines) - len(head) - 1} more lines …", lines[-1]]
 
 
 if __name__ == "__main__":
