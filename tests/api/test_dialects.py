@@ -323,3 +323,13 @@ def test_any_shape_converts_once_and_the_author_keeps_the_document(
         assert note.path[:-1] == () or look(document, *note.path[:-1]) is not None
     again = to_hub(converted.raw)
     assert converted.refused or again.raw == converted.raw
+
+
+def test_an_error_about_a_container_does_not_hide_the_rest_of_the_document() -> None:
+    document = runtime(HUB)
+    template = look(document, *JOB_0, "template")
+    template["metadata"] = {"labels": {LABEL: "trainer"}}
+    template["spec"]["template"]["spec"]["containers"] = [{"name": "a"}, {"name": "b"}]
+    converted = to_hub(document)
+    assert "TP043" in dict(said(converted))
+    assert not converted.refused

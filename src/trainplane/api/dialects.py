@@ -8,7 +8,7 @@ from typing import Any
 from trainplane.api.draft import Draft, Move
 from trainplane.api.meta import Raw
 from trainplane.api.old_words import modern
-from trainplane.api.problem import Path, Problem, Severity, did_you_mean
+from trainplane.api.problem import Path, Problem, did_you_mean
 from trainplane.api.raw import as_object, look, put
 from trainplane.api.roles import JOBS, Found, Roles, roles_of
 from trainplane.api.rules import (
@@ -16,6 +16,7 @@ from trainplane.api.rules import (
     FRAMEWORK_INFERRED,
     INITIALIZER_INFERRED,
     LAUNCHER_INFERRED,
+    NO_EQUIVALENT,
     OLD_OPERATOR_KIND,
     TRAINER_INFERRED,
     UNKNOWN_KIND,
@@ -68,6 +69,10 @@ FRAMEWORKS = (*POLICIES, "torchtune", "deepspeed", "mlx", PLAIN)
 """The framework labels in use."""
 
 
+UNSAYABLE = (UNKNOWN_VERSION, UNKNOWN_KIND, OLD_OPERATOR_KIND, NO_EQUIVALENT)
+"""The notes after which there is no document in the hub's words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Converted:
     """A document in the hub's words, what there is to say about the author's, and where its parts come from."""
@@ -82,7 +87,7 @@ class Converted:
     @property
     def refused(self) -> bool:
         """Whether the document cannot be said in the hub's words."""
-        return any(note.severity is Severity.ERROR for note in self.notes)
+        return any(note.rule in UNSAYABLE for note in self.notes)
 
     def origin(self, path: Path) -> Path:
         """Where the author wrote what is at `path` of the converted document."""
