@@ -116,7 +116,7 @@ def strict_json_schema(type_: type[Wire]) -> Schema:
     """A plain JSON Schema that refuses unknown fields and takes nulls as the API server takes them.
 
     A null counts as nothing said in an object, and is refused in a list.
-    Laws, and keys that occur twice in a list, are not in it; `structural.faults` finds those.
+    Laws, and keys that occur twice in a list, are not in it; `structural` finds those.
     """
     definitions: Schema = {}
     _define(type_, definitions)
@@ -195,8 +195,6 @@ def _define(type_: type[Wire], definitions: Schema) -> None:
     missing_refused = [name for name in required if "default" not in node["properties"][name]]
     if missing_refused:
         definition["required"] = missing_refused
-    if "minProperties" in node:
-        definition["minProperties"] = node["minProperties"]
 
 
 def _strict(node: Schema, annotation: Any, definitions: Schema, *, nullable: bool) -> Schema:
