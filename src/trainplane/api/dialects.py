@@ -187,13 +187,16 @@ def _runtime(raw: Raw, draft: Draft, *, dialect: bool) -> Raw:
 
 
 def _unlabelled(roles: Roles) -> list[tuple[int, str]]:
-    """The jobs that play a part without saying so, and the step their label should name."""
+    """The jobs that play a part without saying so, and the step their label should name.
+
+    One whose container is unclear gets no label: with it, the runtime would be refused for that container.
+    """
     parts = (
         (roles.ancestor, TRAINER_STEP),
         (roles.dataset_initializer, DATASET_INITIALIZER),
         (roles.model_initializer, MODEL_INITIALIZER),
     )
-    return [(role.index, step) for role, step in parts if role and role.found is not Found.LABEL]
+    return [(role.index, step) for role, step in parts if role and role.container and role.found is not Found.LABEL]
 
 
 def _framework(raw: Raw, roles: Roles, draft: Draft, *, dialect: bool) -> Raw:
