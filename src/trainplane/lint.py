@@ -1,1 +1,296 @@
-"""Documents in, Problems out: dialect, schema, structure and cross-document rules in one pass. Pure."""
+"""Documents in, Problems out: text, dialect, schema, structure, and documents among each other, in one pass. Pure."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Any
+
+from trainplane.api import rules
+from trainplane.api.check import check
+from trainplane.api.dialects import Converted, to_hub
+from trainplane.api.documents import Document, Parsed, parse
+from trainplane.api.kinds import DIALECT_KINDS, HUB, KINDS, Kind, kind_of
+from trainplane.api.loose import object_at, text_at
+from trainplane.api.problem import Located, Path, Problem, Rule, Severity
+from trainplane.api.schema import openapi
+from trainplane.jobset import rules as of_jobset
+from trainplane.jobset import validate as jobset
+from trainplane.trainjob import access, advise, validate
+from trainplane.trainjob import rules as of_trainjob
+
+RUNTIME_KINDS = ("ClusterTrainingRuntime", "TrainingRuntime")
+
+_SCHEMA = tuple(f"TP{number:03}" for number in range(10, 30))
+_EXPLAINS_LAW: tuple[Rule, ...] = (
+    of_trainjob.TWO_POLICIES,
+    of_trainjob.TWO_GANGS,
+    of_trainjob.BOUNDS_UPSIDE_DOWN,
+    of_trainjob.OUTSIDE_BOUNDS,
+    of_trainjob.ONE_BOUND,
+)
+"""What a law of the schema says of the object, these say of the very field: the law need not be heard as well."""
+_EXPLAINS_AROUND: tuple[Rule, ...] = (of_trainjob.POD_IN_JOBSET, of_trainjob.POD_IN_JOB)
+"""A pod in the wrong place makes every field of it unknown, and others missing: one message is enough."""
+
+_AT_MANY_DEPTHS = ("kind", "name", "metadata", "spec", "template")
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything there is to say about some files, in the order of files, lines and columns."""
+
+    located: tuple[Located, ...]
+    files: int
+    documents: int
+
+    def count(self, severity: Severity) -> int:
+        """How many there are of a severity."""
+        return sum(found.severity is severity for found in self.located)
+
+    @property
+    def refused(self) -> bool:
+        """Whether there is an error."""
+        return any(found.severity is Severity.ERROR for found in self.located)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A document, what it is in the hub's words, and its kind where that is known."""
+
+    document: Document
+    converted: Converted
+    kind: Kind | None
+
+    @property
+    def hub(self) -> Mapping[str, Any]:
+        return self.converted.raw
+
+    def locate(self, problem: Problem) -> Located:
+        """A problem of the hub's document, at the place the author wrote."""
+        return self.document.locate(replace(problem, path=self.converted.origin(problem.path)))
+
+
+def lint(sources: Iterable[tuple[str, bytes | str]]) -> Findings:
+    """Check texts, each with the name of its file; whatever the texts are, this never fails."""
+    located: list[tuple[int, Located]] = []
+    family: list[tuple[int, _Read]] = []
+    files = documents = 0
+    for file, data in sources:
+        parsed = parse(data, file)
+        documents += len(parsed.documents)
+        lost = list(_indentation_lost(parsed, data))
+        located += [(files, each.located) for each in lost]
+        located += [(files, found) for found in parsed.problems if not any(each.holds(found.line) for each in lost)]
+        for document in parsed.documents:
+            if lost and any(each.holds(document.position().line) for each in lost):
+                continue
+            read = _read(document)
+            located += [(files, found) for found in _judge(read)]
+            if read.kind is not None and read.kind.api_version == HUB:
+                family.append((files, read))
+        files += 1
+    located += _between(family)
+    return Findings(_ordered(located), files, documents)
+
+
+def _ordered(located: Iterable[tuple[int, Located]]) -> tuple[Located, ...]:
+    def key(found: tuple[int, Located]) -> tuple[Any, ...]:
+        number, at = found
+        return (number, at.line, at.column, at.problem.rule.id, at.problem.what)
+
+    seen: dict[tuple[Any, ...], Located] = {}
+    for found in sorted(located, key=key):
+        seen.setdefault(key(found), found[1])
+    return tuple(seen.values())
+
+
+def _read(document: Document) -> _Read:
+    converted = to_hub(document.value)
+    version, kind = converted.raw.get("apiVersion"), converted.raw.get("kind")
+    known = kind_of(version, kind) if isinstance(version, str) and isinstance(kind, str) else None
+    return _Read(document, converted, None if converted.refused else known)
+
+
+def _judge(read: _Read) -> Iterator[Located]:
+    """What there is to say about a document by itself."""
+    notes = list(read.converted.notes)
+    if read.kind is None:
+        yield from map(read.document.locate, notes)
+        yield from map(read.document.locate, _stranger(read.document.value) if not notes else ())
+        return
+    shape = [problem for problem in check(read.hub, openapi(read.kind.type)) if not _dialect_word(problem, read)]
+    misplaced = [problem for problem in shape if problem.rule is rules.MISPLACED and len(problem.path) <= 1]
+    if misplaced:
+        # The whole document is out of joint: what would be said of its parts is noise.
+        yield from map(read.locate, misplaced)
+        yield from (read.document.locate(note) for note in notes if note.rule is rules.DIALECT)
+        return
+    structure = list(_structure(read.hub, read.kind))
+    yield from map(read.document.locate, notes)
+    yield from map(read.locate, structure)
+    yield from (read.locate(problem) for problem in shape if not _explained(problem, structure))
+
+
+def _dialect_word(problem: Problem, read: _Read) -> bool:
+    """Whether a problem is about apiVersion or kind, which the Kind table has settled."""
+    return problem.path in (("apiVersion",), ("kind",)) and read.kind is not None
+
+
+def _structure(hub: Mapping[str, Any], kind: Kind) -> Iterator[Problem]:
+    if kind.api_version == HUB and kind.kind in RUNTIME_KINDS:
+        yield from validate.runtime(hub)
+        yield from advise.runtime(hub)
+        path: Path = ("spec", "template", "spec")
+        yield from jobset.template(object_at(hub, *path), at=path)
+    elif kind.api_version == HUB:
+        yield from validate.trainjob(hub)
+        yield from advise.trainjob(hub)
+    elif kind.kind == "JobSet":
+        yield from jobset.jobset(hub)
+    elif kind.kind == "Role":
+        yield from access.role(hub)
+
+
+def _explained(problem: Problem, structure: list[Problem]) -> bool:
+    """Whether a rule of structure has said in better words what the schema says here."""
+    if problem.rule.id not in _SCHEMA:
+        return False
+    for other in structure:
+        if other.severity is not Severity.ERROR:
+            continue
+        around = other.path[:-1] if other.rule in _EXPLAINS_AROUND else other.path
+        if problem.path[: len(around)] == around and (around != other.path or _same_place(problem, other)):
+            return True
+        if problem.rule is rules.LAW and other.rule in _EXPLAINS_LAW and problem.path == other.path[:-1]:
+            return True
+        if problem.rule is rules.LAW and other.rule is of_jobset.ORDERED_TWICE and problem.path == other.path[:-3]:
+            return True
+    return False
+
+
+def _same_place(problem: Problem, other: Problem) -> bool:
+    # A job without a template lacks it at the job itself.
+    return problem.path == other.path or other.rule in (of_trainjob.NAME_ONLY, of_trainjob.POLICY_NAME)
+
+
+def _stranger(value: Mapping[str, Any]) -> Iterator[Problem]:
+    """An object whose kind we do not know: nothing to say, unless it is nearly one that we do."""
+    version, kind = text_at(value, "apiVersion"), text_at(value, "kind")
+    missing = [word for word, given in (("apiVersion", version), ("kind", kind)) if not given]
+    if missing:
+        todo = f"begin with {_likely(value)}"
+        yield Problem(
+            rules.MISSING_FIELD, (missing[0],), f"the document does not say its {' and '.join(missing)}", todo
+        )
+        return
+    for known in (*KINDS, *DIALECT_KINDS):
+        if known.kind == kind and known.group == version.rpartition("/")[0]:
+            what = f"there is no {kind} in {version}"
+            yield Problem(rules.UNKNOWN_VERSION, ("apiVersion",), what, f"did you mean {known.api_version}?")
+            return
+        if known.api_version == version and known.kind.casefold() == kind.casefold():
+            what = f"there is no kind {kind} in {version}"
+            yield Problem(rules.UNKNOWN_KIND, ("kind",), what, f"did you mean {known.kind}?")
+            return
+
+
+def _likely(value: Mapping[str, Any]) -> str:
+    """What a document without apiVersion or kind most probably is."""
+    spec = object_at(value, "spec")
+    kind = "TrainJob" if "runtimeRef" in spec else "TrainingRuntime" if {"mlPolicy", "template"} & set(spec) else ""
+    if kind:
+        return f"apiVersion: {HUB} and kind: {kind}"
+    return "apiVersion and kind: they say what the document is"
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """The lines of a document that has lost its indentation, and where that shows first."""
+
+    first: int
+    last: int
+    located: Located
+
+    def holds(self, line: int) -> bool:
+        return self.first <= line < self.last
+
+
+def _indentation_lost(parsed: Parsed, data: bytes | str) -> Iterator[_Lost]:
+    """Documents whose fields all stand at one depth, so that words collide that every manifest has at several."""
+    twice = [found for found in parsed.problems if found.problem.rule is rules.DUPLICATE_KEY]
+    if len(twice) < 2:
+        return
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    breaks = [number for number, line in enumerate(text.splitlines(), start=1) if line.startswith("---")]
+    for first, last in pairwise([0, *breaks, sys.maxsize]):
+        inside = [found for found in twice if first <= found.line < last]
+        depths = Counter(found.problem.path[:-1] for found in inside if found.problem.path[-1] in _AT_MANY_DEPTHS)
+        # With apiVersion twice it is two documents without a --- between them.
+        if max(depths.values(), default=0) > 1 and not any(found.problem.path[-1] == "apiVersion" for found in inside):
+            yield _Lost(first, last, _say_lost(inside))
+
+
+def _say_lost(twice: list[Located]) -> Located:
+    words = list(dict.fromkeys(str(found.problem.path[-1]) for found in twice))
+    what = f"{' and '.join(words[:2])} are written again at the same depth: the indentation is lost"
+    todo = "copy the text with its indentation, or indent every field under the one it belongs to"
+    path = twice[0].problem.path[:-1]
+    return replace(twice[0], problem=Problem(of_trainjob.INDENTATION_LOST, path, what, todo))
+
+
+def _between(family: list[tuple[int, _Read]]) -> Iterator[tuple[int, Located]]:
+    """What TrainJobs and runtimes of the same files say of each other."""
+    runtimes = [read for _, read in family if read.kind and read.kind.kind in RUNTIME_KINDS]
+    by_name: dict[str, list[_Read]] = {}
+    for runtime in runtimes:
+        by_name.setdefault(text_at(runtime.hub, "metadata", "name"), []).append(runtime)
+    for number, read in family:
+        if read.kind and read.kind.kind == "TrainJob":
+            for problem in _reference(read.hub, by_name):
+                yield number, read.locate(problem)
+
+
+def _reference(job: Mapping[str, Any], by_name: Mapping[str, list[_Read]]) -> Iterator[Problem]:
+    path: Path = ("spec", "runtimeRef")
+    reference = object_at(job, *path)
+    name, kind = text_at(reference, "name"), text_at(reference, "kind") or "ClusterTrainingRuntime"
+    if not name or kind not in RUNTIME_KINDS:
+        return
+    namesakes = by_name.get(name, [])
+    of_kind = [read for read in namesakes if read.hub["kind"] == kind]
+    reached = [read for read in of_kind if kind == "ClusterTrainingRuntime" or _one_namespace(job, read.hub)]
+    if reached:
+        group = text_at(reference, "apiGroup") or "trainer.kubeflow.org"
+        # Where two groups have the name, the group that the reference names goes first.
+        runtime = min(reached, key=lambda read: read.converted.source_group != group).hub
+        yield from validate.pair(job, runtime)
+        yield from advise.pair(job, runtime)
+    elif of_kind:
+        other = text_at(of_kind[0].hub, "metadata", "namespace")
+        what = f"the TrainingRuntime {name} lives in the namespace {other}, the TrainJob does not"
+        todo = "move one of them, or make the runtime a ClusterTrainingRuntime"
+        yield Problem(of_trainjob.RUNTIME_OTHER_NAMESPACE, (*path, "name"), what, todo)
+    elif namesakes:
+        other = str(namesakes[0].hub["kind"])
+        what = f"{name} is a {other} in these files, and a {kind} is looked for"
+        yield Problem(of_trainjob.RUNTIME_OTHER_KIND, path, what, f"write kind: {other}")
+    else:
+        yield _not_given(name, kind, path=(*path, "name"), by_name=by_name)
+
+
+def _not_given(name: str, kind: str, *, path: Path, by_name: Mapping[str, list[_Read]]) -> Problem:
+    near = get_close_matches(name, [known for known in by_name if known], n=1, cutoff=0.85)
+    if near:
+        what = f"there is no runtime {name} in these files, but one called {near[0]}"
+        return Problem(of_trainjob.RUNTIME_NEARLY, path, what, f"did you mean {near[0]}?")
+    what = f"the {kind} {name} is not among these files, so nothing was checked against it"
+    return Problem(of_trainjob.RUNTIME_NOT_GIVEN, path, what, "to check both together, give its file as well")
+
+
+def _one_namespace(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> bool:
+    """Whether both may lie in one namespace; what names none is put where it is needed."""
+    ours, theirs = text_at(job, "metadata", "namespace"), text_at(runtime, "metadata", "namespace")
+    return not ours or not theirs or ours == theirs

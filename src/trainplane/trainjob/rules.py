@@ -2,6 +2,16 @@
 
 from trainplane.api.problem import Rule, Severity
 
+INDENTATION_LOST = Rule(
+    "TP050",
+    Severity.ERROR,
+    "All indentation is lost",
+    "In YAML a field belongs to another by being indented under it. Here every field stands at the margin, as in a "
+    "text copied from a web page, so that metadata and spec are empty and names collide. Copy the text anew from where "
+    "it still has its indentation, or indent every field under the one it belongs to.",
+    bad="metadata:\nname: digits\nspec:\nruntimeRef:\nname: torch-distributed",
+    good="metadata:\n  name: digits\nspec:\n  runtimeRef:\n    name: torch-distributed",
+)
 POLICY_NAME = Rule(
     "TP051",
     Severity.ERROR,
