@@ -19,6 +19,7 @@ from trainplane.api.kinds import CRD_KINDS, Kind
 from trainplane.cli.crds import crds
 
 BY_NAME = {kind.resource: kind for kind in CRD_KINDS}
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 FILES = render()
 MUST_FIT = 256 * 1024
 """The limit of an object's annotations, of which kubectl apply needs one for the whole object."""
@@ -116,7 +117,7 @@ def test_names_do_not_clash() -> None:
 
 def test_all_are_printed_for_kubectl_apply() -> None:
     printed = CliRunner().invoke(crds, [])
-    assert [document["metadata"]["name"] for document in yaml.safe_load_all(printed.output)] == list(BY_NAME)
+    assert [document["metadata"]["name"] for document in yaml.load_all(printed.output, Loader=LOADER)] == list(BY_NAME)
 
 
 @pytest.mark.parametrize(

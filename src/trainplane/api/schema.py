@@ -65,7 +65,7 @@ def openapi(type_: type[Wire]) -> Schema:
     """
     properties: Schema = {}
     required: list[str] = []
-    for field in msgspec.structs.fields(type_):
+    for field in _fields(type_):
         properties[field.encode_name] = _node(field.type)
         if field.required:
             required.append(field.encode_name)
@@ -118,14 +118,24 @@ def strict_json_schema(type_: type[Wire]) -> Schema:
     A null counts as nothing said in an object, and is refused in a list.
     Laws, and keys that occur twice in a list, are not in it; `structural` finds those.
     """
-    definitions: Schema = {}
-    _define(type_, definitions)
+    found: dict[type[Wire], Schema] = {}
+    waiting = [type_]
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found[each], inside = _definition(each)
+            waiting += inside
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$ref": f"#/$defs/{_label(type_)}",
         "type": "object",
-        "$defs": definitions,
+        "$defs": {_label(each): definition for each, definition in found.items()},
     }
+
+
+@cache
+def _fields(type_: type[Wire]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(type_)
 
 
 def _node(annotation: Any) -> Schema:
@@ -180,40 +190,39 @@ def _described(node: Schema, about: Field) -> Schema:
     return node
 
 
-def _define(type_: type[Wire], definitions: Schema) -> None:
-    """Add the strict schema of `type_`, and of the types it contains, to the definitions."""
-    definition: Schema = {"type": ["object", "null"], "additionalProperties": False}
-    definitions[_label(type_)] = definition
+@cache
+def _definition(type_: type[Wire]) -> tuple[Schema, tuple[type[Wire], ...]]:
+    """The strict schema of one type, and the types it refers to."""
     node = openapi(type_)
-    required = node.get("required", [])
-    definition["properties"] = {}
-    for field in msgspec.structs.fields(type_):
+    inside: list[type[Wire]] = []
+    properties, required = {}, []
+    for field in _fields(type_):
         name = field.encode_name
         child = node["properties"][name]
-        nullable = name not in required or "default" in child
-        definition["properties"][name] = _strict(child, field.type, definitions, nullable=nullable)
-    missing_refused = [name for name in required if "default" not in node["properties"][name]]
-    if missing_refused:
-        definition["required"] = missing_refused
+        must = field.required and "default" not in child
+        properties[name] = _strict(child, field.type, inside, nullable=not must)
+        if must:
+            required.append(name)
+    definition: Schema = {"type": ["object", "null"], "additionalProperties": False, "properties": properties}
+    if required:
+        definition["required"] = required
+    return definition, tuple(inside)
 
 
-def _strict(node: Schema, annotation: Any, definitions: Schema, *, nullable: bool) -> Schema:
-    """The strict form of one node; `annotation` tells which definition an object refers to."""
-    inner = _bare(annotation)
+def _strict(node: Schema, annotation: Any, inside: list[type[Wire]], *, nullable: bool) -> Schema:
+    """The strict form of one node; `annotation` tells which type an object is, and that type is added to `inside`."""
+    held = _bare(annotation)
     strict: Schema = {key: node[key] for key in _CONSTRAINTS if key in node}
     kind = ["integer", "string"] if INT_OR_STRING in node else node.get("type")
     if kind is not None:
         strict["type"] = _types(kind, nullable=nullable)
-    if isinstance(inner, type) and issubclass(inner, Wire):
-        if _label(inner) not in definitions:
-            _define(inner, definitions)
-        strict["$ref"] = f"#/$defs/{_label(inner)}"
+    if isinstance(held, type) and issubclass(held, Wire):
+        inside.append(held)
+        strict["$ref"] = f"#/$defs/{_label(held)}"
     elif "items" in node:
-        strict["items"] = _strict(node["items"], get_args(inner)[0], definitions, nullable=False)
+        strict["items"] = _strict(node["items"], get_args(held)[0], inside, nullable=False)
     elif "additionalProperties" in node:
-        strict["additionalProperties"] = _strict(
-            node["additionalProperties"], get_args(inner)[1], definitions, nullable=True
-        )
+        strict["additionalProperties"] = _strict(node["additionalProperties"], get_args(held)[1], inside, nullable=True)
     if "enum" in node:
         strict["enum"] = [*node["enum"], None] if nullable else node["enum"]
     low, high = _RANGES.get(node.get("format", ""), (None, None))

@@ -1,4 +1,4 @@
-"""What an API server does with a schema beyond checking shapes: defaults, unique items of lists, and laws.
+"""What an API server does with a schema beyond checking shapes: defaults, pruning, unique items of lists, and laws.
 
 Values are plain JSON. What has the wrong shape is passed over here, because the schema refuses it already.
 """
@@ -8,71 +8,115 @@ from typing import Any
 
 from trainplane.api.meta import Law, Wire
 from trainplane.api.problem import Path
-from trainplane.api.schema import LIST_MAP_KEYS, LIST_TYPE, Schema, laws_of, openapi
+from trainplane.api.schema import LIST_MAP_KEYS, LIST_TYPE, PRESERVE, VALIDATIONS, Schema, openapi
+
+_HOLDS_MORE = (dict, list)
+_NOTHING: dict[Any, Any] = {}
 
 
 def defaulted(type_: type[Wire], value: Any) -> Any:
     """The value as an API server stores it: nulls in objects dropped, then defaults filled in."""
-    return _defaulted(openapi(type_), value)
+    return fill_defaults(value, openapi(type_))
 
 
 def broken_laws(type_: type[Wire], value: Any, old: Any = None) -> Iterator[tuple[Path, Law]]:
     """Each law that a defaulted value breaks, and where; laws of change are judged where `old` has the same place."""
-    for path, node, new, before in _walk(openapi(type_), value, old, ()):
-        for law in laws_of(node):
-            if law.transition and before is None:
-                continue
-            if not _holds(law, new, before if law.transition else None):
-                yield path, law
+    return unlawful(value, openapi(type_), old=old)
 
 
 def repeated(type_: type[Wire], value: Any) -> Iterator[Path]:
     """Each item that an earlier one of its list already stands for, where a defaulted value's items must differ."""
-    for path, node, items, _ in _walk(openapi(type_), value, None, ()):
-        if node.get(LIST_TYPE) in ("map", "set") and isinstance(items, list):
-            seen: set[Hashable] = set()
-            for index, item in enumerate(items):
-                key = _key(node, item)
-                if key is not None and key in seen:
-                    yield (*path, index)
-                seen.add(key)
+    return iter(_repeated(openapi(type_), value))
 
 
-def _defaulted(node: Schema, value: Any) -> Any:
+def unlawful(value: Any, schema: Schema, *, old: Any = None) -> Iterator[tuple[Path, Law]]:
+    """What `broken_laws` says, for the value of any schema that keeps its laws."""
+    return iter(_broken(schema, value, old))
+
+
+def fill_defaults(value: Any, schema: Schema) -> Any:
+    """A new value with nulls in objects dropped and the schema's defaults filled in."""
     if isinstance(value, Mapping):
-        properties, others = node.get("properties", {}), node.get("additionalProperties")
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
         filled = {}
         for name, item in value.items():
             child = properties.get(name, others)
             if child is None:
                 filled[name] = item
             elif item is not None:
-                filled[name] = _defaulted(child, item)
+                filled[name] = fill_defaults(item, child)
         for name, child in properties.items():
             if "default" in child and name not in filled:
                 filled[name] = child["default"]
         return filled
-    if isinstance(value, list) and "items" in node:
-        return [_defaulted(node["items"], item) for item in value]
+    if isinstance(value, list) and "items" in schema:
+        return [fill_defaults(item, schema["items"]) for item in value]
     return value
 
 
-def _walk(node: Schema, value: Any, old: Any, path: Path) -> Iterator[tuple[Path, Schema, Any, Any]]:
-    """Each place of a value that the schema knows: its path, its node, the value there, and the old one or None."""
-    yield path, node, value, old
+def prune(value: Any, schema: Schema) -> Any:
+    """A new value without the fields that the schema does not know."""
     if isinstance(value, Mapping):
-        properties, others = node.get("properties", {}), node.get("additionalProperties")
-        before = old if isinstance(old, Mapping) else {}
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+        kept = {}
         for name, item in value.items():
             child = properties.get(name, others)
-            if child is not None and item is not None:
-                yield from _walk(child, item, before.get(name), (*path, name))
-    elif isinstance(value, list) and "items" in node:
-        # As on an API server, items have a past only in a list that tells them apart by keys.
-        by_key = node.get(LIST_TYPE) == "map" and isinstance(old, list)
-        past = {_key(node, item): item for item in old} if by_key else {}
+            if child is not None:
+                kept[name] = prune(item, child)
+            elif schema.get(PRESERVE):
+                kept[name] = item
+        return kept
+    if isinstance(value, list) and "items" in schema:
+        return [prune(item, schema["items"]) for item in value]
+    return value
+
+
+# Paths are put together on the way back from a fault: nearly all values have none, and are passed over quickly.
+
+
+def _broken(node: Schema, value: Any, old: Any) -> list[tuple[Path, Law]]:
+    found: list[tuple[Path, Law]] = [((), law) for law in node.get(VALIDATIONS, ()) if not _holds(law, value, old)]
+    past = _past(node, old)
+    for step, child, item in _children(node, value):
+        if isinstance(item, _HOLDS_MORE) or VALIDATIONS in child:
+            before = past.get(step if isinstance(step, str) else _key(node, item)) if past else None
+            found += [((step, *path), law) for path, law in _broken(child, item, before)]
+    return found
+
+
+def _repeated(node: Schema, value: Any) -> list[Path]:
+    found: list[Path] = []
+    if node.get(LIST_TYPE) in ("map", "set") and isinstance(value, list):
+        seen: set[Hashable] = set()
         for index, item in enumerate(value):
-            yield from _walk(node["items"], item, past.get(_key(node, item)) if past else None, (*path, index))
+            key = _key(node, item)
+            if key is not None and key in seen:
+                found.append((index,))
+            seen.add(key)
+    for step, child, item in _children(node, value):
+        if isinstance(item, _HOLDS_MORE):
+            found += [(step, *path) for path in _repeated(child, item)]
+    return found
+
+
+def _children(node: Schema, value: Any) -> list[tuple[str | int, Schema, Any]]:
+    """What lies in an object or a list, with what the schema says of it."""
+    if isinstance(value, dict):
+        properties, others = node.get("properties", _NOTHING), node.get("additionalProperties")
+        known = [(name, properties.get(name, others), item) for name, item in value.items()]
+        return [child for child in known if child[1] is not None and child[2] is not None]
+    if isinstance(value, list) and "items" in node:
+        return [(index, node["items"], item) for index, item in enumerate(value)]
+    return []
+
+
+def _past(node: Schema, old: Any) -> Mapping[Hashable, Any]:
+    """The old children by name or by key: as on an API server, the items of other lists have no past."""
+    if isinstance(old, dict):
+        return old
+    if isinstance(old, list) and node.get(LIST_TYPE) == "map":
+        return {_key(node, item): item for item in old}
+    return _NOTHING
 
 
 def _key(node: Schema, item: Any) -> Hashable:
@@ -87,8 +131,10 @@ def _key(node: Schema, item: Any) -> Hashable:
 
 
 def _holds(law: Law, value: Any, old: Any) -> bool:
+    if law.transition and old is None:
+        return True
     try:
-        return law.holds(value, old)
+        return law.holds(value, old if law.transition else None)
     except (AttributeError, KeyError, TypeError):
         # The value has not the shape that the law speaks of: the schema says so in better words.
         return True
