@@ -63,7 +63,7 @@ def names(path: Path) -> list[str]:
 
 def links(path: Path) -> list[str]:
     """The targets of the links in the prose."""
-    return _LINK.findall(_NAME.sub("", prose(path))) + _LINK.findall(prose(path))
+    return _LINK.findall(_NAME.sub("", prose(path)))
 
 
 def anchors(path: Path) -> set[str]:
