@@ -132,9 +132,11 @@ spec:
         image: train:1
 """
     assert of(text) == [("TP053", 16, "spec.template.spec.containers")]
-    higher = text.replace("      restart", "      replicatedJobs:\n      - name: node\n        restart")
-    higher = higher.replace("      volumes", "        volumes").replace("      containers", "        containers")
-    assert of(higher) == [("TP054", 18, "spec.template.spec.replicatedJobs[0].containers")]
+    head, _, pod = text.partition("      restartPolicy")
+    pod = "".join(f"  {line}\n" for line in f"      restartPolicy{pod}".splitlines())
+    assert of(f"{head}      replicatedJobs:\n      - name: node\n{pod}") == [
+        ("TP054", 18, "spec.template.spec.replicatedJobs[0].containers")
+    ]
 
 
 @pytest.mark.parametrize(

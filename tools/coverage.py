@@ -235,9 +235,17 @@ ROWS: dict[str, dict[int, Row]] = {
             "kubeflow/trainjob-team-probe",
             "mistakes/indentation-lost",
         ),
-        107: _row("torch policy with a process per GPU", "guides/ml-policy"),
-        124: _row("a model initializer before an unlabelled trainer", "kubeflow/model-then-trainer"),
-        170: _row("three labelled stages, each after the other", "kubeflow/staged-fine-tuning"),
+        107: _row("torch policy with a process per GPU", "guides/ml-policy", "mistakes/policy-indentation"),
+        124: _row(
+            "a model initializer before an unlabelled trainer",
+            "kubeflow/model-then-trainer",
+            "mistakes/indentation-lost",
+        ),
+        170: _row(
+            "three labelled stages, each after the other",
+            "kubeflow/staged-fine-tuning",
+            "mistakes/indentation-lost",
+        ),
     },
     "003": {
         21: _row("all fields beside an empty spec", "guides/two-unlabelled-stages", "mistakes/beside-empty-spec"),

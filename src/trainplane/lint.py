@@ -57,7 +57,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class Read:
     """A document, what it is in the hub's words, and its kind where that is known."""
 
     document: Document
@@ -76,7 +76,7 @@ class _Read:
 def lint(sources: Iterable[tuple[str, bytes | str]]) -> Findings:
     """Check texts, each with the name of its file; whatever the texts are, this never fails."""
     located: list[tuple[int, Located]] = []
-    family: list[tuple[int, _Read]] = []
+    family: list[tuple[int, Read]] = []
     files = documents = 0
     for file, data in sources:
         parsed = parse(data, file)
@@ -87,8 +87,8 @@ def lint(sources: Iterable[tuple[str, bytes | str]]) -> Findings:
         for document in parsed.documents:
             if lost and any(each.holds(document.position().line) for each in lost):
                 continue
-            read = _read(document)
-            located += [(files, found) for found in _judge(read)]
+            read = understand(document)
+            located += [(files, found) for found in judge(read)]
             if read.kind is not None and read.kind.api_version == HUB:
                 family.append((files, read))
         files += 1
@@ -107,14 +107,14 @@ def _ordered(located: Iterable[tuple[int, Located]]) -> tuple[Located, ...]:
     return tuple(seen.values())
 
 
-def _read(document: Document) -> _Read:
+def understand(document: Document) -> Read:
     converted = to_hub(document.value)
     version, kind = converted.raw.get("apiVersion"), converted.raw.get("kind")
     known = kind_of(version, kind) if isinstance(version, str) and isinstance(kind, str) else None
-    return _Read(document, converted, None if converted.refused else known)
+    return Read(document, converted, None if converted.refused else known)
 
 
-def _judge(read: _Read) -> Iterator[Located]:
+def judge(read: Read) -> Iterator[Located]:
     """What there is to say about a document by itself."""
     notes = list(read.converted.notes)
     if read.kind is None:
@@ -134,7 +134,7 @@ def _judge(read: _Read) -> Iterator[Located]:
     yield from (read.locate(problem) for problem in shape if not _explained(problem, structure))
 
 
-def _dialect_word(problem: Problem, read: _Read) -> bool:
+def _dialect_word(problem: Problem, read: Read) -> bool:
     """Whether a problem is about apiVersion or kind, which the Kind table has settled."""
     return problem.path in (("apiVersion",), ("kind",)) and read.kind is not None
 
@@ -241,31 +241,32 @@ def _say_lost(twice: list[Located]) -> Located:
     return replace(twice[0], problem=Problem(of_trainjob.INDENTATION_LOST, path, what, todo))
 
 
-def _between(family: list[tuple[int, _Read]]) -> Iterator[tuple[int, Located]]:
+def _between(family: list[tuple[int, Read]]) -> Iterator[tuple[int, Located]]:
     """What TrainJobs and runtimes of the same files say of each other."""
     runtimes = [read for _, read in family if read.kind and read.kind.kind in RUNTIME_KINDS]
-    by_name: dict[str, list[_Read]] = {}
+    by_name: dict[str, list[Read]] = {}
     for runtime in runtimes:
         by_name.setdefault(text_at(runtime.hub, "metadata", "name"), []).append(runtime)
     for number, read in family:
         if read.kind and read.kind.kind == "TrainJob":
-            for problem in _reference(read.hub, by_name):
+            for problem in _reference(read, by_name):
                 yield number, read.locate(problem)
 
 
-def _reference(job: Mapping[str, Any], by_name: Mapping[str, list[_Read]]) -> Iterator[Problem]:
+def _reference(read: Read, by_name: Mapping[str, list[Read]]) -> Iterator[Problem]:
     path: Path = ("spec", "runtimeRef")
+    job = read.hub
     reference = object_at(job, *path)
     name, kind = text_at(reference, "name"), text_at(reference, "kind") or "ClusterTrainingRuntime"
     if not name or kind not in RUNTIME_KINDS:
         return
     namesakes = by_name.get(name, [])
-    of_kind = [read for read in namesakes if read.hub["kind"] == kind]
-    reached = [read for read in of_kind if kind == "ClusterTrainingRuntime" or _one_namespace(job, read.hub)]
+    of_kind = [each for each in namesakes if each.hub["kind"] == kind]
+    reached = [each for each in of_kind if kind == "ClusterTrainingRuntime" or _one_namespace(job, each.hub)]
     if reached:
-        group = text_at(reference, "apiGroup") or "trainer.kubeflow.org"
-        # Where two groups have the name, the group that the reference names goes first.
-        runtime = min(reached, key=lambda read: read.converted.source_group != group).hub
+        # Where two groups have the name, the group that the author's reference names goes first.
+        group = text_at(read.document.value, *path, "apiGroup") or "trainer.kubeflow.org"
+        runtime = min(reached, key=lambda each: each.converted.source_group != group).hub
         yield from validate.pair(job, runtime)
         yield from advise.pair(job, runtime)
     elif of_kind:
@@ -281,7 +282,7 @@ def _reference(job: Mapping[str, Any], by_name: Mapping[str, list[_Read]]) -> It
         yield _not_given(name, kind, path=(*path, "name"), by_name=by_name)
 
 
-def _not_given(name: str, kind: str, *, path: Path, by_name: Mapping[str, list[_Read]]) -> Problem:
+def _not_given(name: str, kind: str, *, path: Path, by_name: Mapping[str, list[Read]]) -> Problem:
     near = get_close_matches(name, [known for known in by_name if known], n=1, cutoff=0.85)
     if near:
         what = f"there is no runtime {name} in these files, but one called {near[0]}"

@@ -83,7 +83,7 @@ def test_the_page_is_current_and_has_no_empty_cell() -> None:
 RESTORED_WITH_FAULTS = {
     "s003-trainjob-v2": "TP021",
     "s003-trainjob-v2alpha1": "TP100",
-    "s003-trainjob-as-v1alpha1": "TP100",
+    "s003-trainjob-as-v1alpha1": "TP021",
 }
 """With indentation restored and nothing else, these still have the fault their author left in them."""
 
