@@ -1,6 +1,7 @@
 """The CRDs: current, small, structural, and of one mind with a real API server."""
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,10 @@ from tests.places import need_real_kubeconfig
 from tools.crds import FOLDER, render
 from trainplane.api.crd import crd
 from trainplane.api.kinds import CRD_KINDS, Kind
+from trainplane.api.meta import Law
+from trainplane.api.schema import laws_of, openapi
+from trainplane.api.structural import broken_laws, defaulted
+from trainplane.api.trainer import TrainingRuntime, TrainJob
 from trainplane.cli.crds import crds
 
 BY_NAME = {kind.resource: kind for kind in CRD_KINDS}
@@ -23,6 +28,15 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 FILES = render()
 MUST_FIT = 256 * 1024
 """The limit of an object's annotations, of which kubectl apply needs one for the whole object."""
+
+
+STATUS_WITHOUT_TIME: dict[str, Any] = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "TrainJob",
+    "metadata": {"name": "reported"},
+    "spec": {"runtimeRef": {"name": "torch"}},
+    "status": {"trainerStatus": {"progressPercentage": 40}},
+}
 
 
 def schema(kind: Kind) -> dict[str, Any]:
@@ -147,12 +161,35 @@ def test_our_verdict(case: Case) -> None:
     assert all(case.refused.startswith(field) for field in refused)
 
 
+def laws(node: dict[str, Any]) -> Iterator[Law]:
+    """Every law below a node of a schema."""
+    yield from laws_of(node)
+    for child in (*node.get("properties", {}).values(), node.get("items"), node.get("additionalProperties")):
+        if child:
+            yield from laws(child)
+
+
+def test_every_law_is_broken_by_one_of_the_documents() -> None:
+    broken = {law for path, law in broken_laws(TrainJob, STATUS_WITHOUT_TIME)}
+    for case in CASES:
+        type_ = TrainJob if case.kind == "TrainJob" else TrainingRuntime
+        before = defaulted(type_, case.document(case.before)) if case.before else None
+        broken |= {law for path, law in broken_laws(type_, defaulted(type_, case.document(case.spec)), before)}
+    assert {*laws(openapi(TrainJob)), *laws(openapi(TrainingRuntime))} == broken
+
+
+def test_a_report_of_the_trainer_says_when_it_was_made() -> None:
+    assert fields_refused(STATUS_WITHOUT_TIME) == ["status.trainerStatus"]
+    report = {**STATUS_WITHOUT_TIME["status"]["trainerStatus"], "lastUpdatedTime": "2026-01-31T12:00:00Z"}
+    assert fields_refused({**STATUS_WITHOUT_TIME, "status": {"trainerStatus": report}}) == []
+
+
 class Server:
     """A real API server, asked through kubectl."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
-        self.namespace = "trainplane-crds"
+        self.namespace = f"trainplane-crds-{os.getpid()}"
 
     def ask(self, *args: str, document: Any = None) -> tuple[bool, str]:
         """Whether kubectl was content, and what it said."""
@@ -234,6 +271,18 @@ def test_a_real_server_serves_scale_and_columns(server: Server) -> None:
     done, said = server.ask("get", *where)
     assert said.splitlines()[0].split() == ["NAME", "STATE", "RUNTIME", "NODES", "PROGRESS", "RESTARTS", "AGE"]
     assert said.splitlines()[1].split()[:4] == ["scaled", "Running", "torch", "4"]
+
+
+def test_a_real_server_wants_the_time_of_a_report(server: Server) -> None:
+    done, said = server.put("create", STATUS_WITHOUT_TIME, dry=False)
+    assert done, said
+    where = ["-n", server.namespace, "tj", "reported", "--subresource=status", "--type=merge", "-p"]
+    done, said = server.ask("patch", *where, json.dumps({"status": STATUS_WITHOUT_TIME["status"]}))
+    assert not done
+    assert "status.trainerStatus" in said
+    report = {"lastUpdatedTime": "2026-01-31T12:00:00Z", "progressPercentage": 40}
+    done, said = server.ask("patch", *where, json.dumps({"status": {"trainerStatus": report}}))
+    assert done, said
 
 
 def test_a_real_server_shows_runtimes_of_all_groups_at_once(server: Server) -> None:

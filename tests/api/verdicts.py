@@ -206,6 +206,8 @@ RUNTIMES = (
     runtime("two ways to order", "template: {spec: {startupPolicy: {startupPolicyOrder: InOrder}, replicatedJobs: "
             "[{name: a, template: {}}, {name: b, template: {}, dependsOn: [{name: a, status: Ready}]}]}}",
             "spec.template.spec"),
+    runtime("a claim in another namespace", "template: {spec: {volumeClaimPolicies: [{templates: [{metadata: "
+            "{name: data, namespace: other}}]}]}}", "spec.template.spec.volumeClaimPolicies[0]"),
     runtime("an unknown framework", "mlPolicy: {pytorch: {}}", "spec.mlPolicy.pytorch"),
 )  # fmt: skip
 
