@@ -13,7 +13,7 @@ from trainplane.api.scalars import WORDS
 
 MAX_BYTES = 16 * 1024 * 1024
 
-_JSON = re.compile(r"\s*[\[{]\s*[\"\[{]")
+_JSON = re.compile(r"\s*[\[{]\s*(?:[\"\[{]|\Z)")
 """Text that is meant as JSON: a bracket, then a quote or another bracket."""
 _WORD = re.compile(r"[A-Za-z]+")
 
