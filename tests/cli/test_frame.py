@@ -6,13 +6,15 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 
+import trainplane as package
 from trainplane import __version__
 from trainplane.api.problem import Rule
 from trainplane.cli.group import load
-from trainplane.cli.help import RULE_MODULES, rules
+from trainplane.cli.help import rules
 from trainplane.cli.main import VERBS
 
 
@@ -96,9 +98,10 @@ def test_help_lists_every_rule() -> None:
     assert listed == sorted(listed) == list(rules())
 
 
-def test_no_two_rules_share_an_id() -> None:
-    every = {value for name in RULE_MODULES for value in vars(import_module(name)).values() if isinstance(value, Rule)}
-    assert len(every) == len(rules())
+def test_no_rule_is_missing_and_no_two_share_an_id() -> None:
+    modules = [import_module(module.name) for module in walk_packages(package.__path__, "trainplane.")]
+    every = {value for module in modules for value in vars(module).values() if isinstance(value, Rule)}
+    assert sorted(rule.id for rule in every) == list(rules())
 
 
 def _run_in(tmp_path: Path, body: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -1,15 +1,14 @@
 """`trainplane help`: what a rule, a verb or a topic means."""
 
 from importlib import import_module
+from pkgutil import iter_modules
 
 import click
 
+import trainplane
 from trainplane.api.problem import Rule
 from trainplane.cli.group import load, refuse
 from trainplane.cli.main import VERBS
-
-RULE_MODULES = ("trainplane.api.rules", "trainplane.trainjob.rules", "trainplane.jobset.rules")
-"""Where rules live: with the words, or with the room whose law they are."""
 
 TOPICS: dict[str, tuple[str, str]] = {
     "rules": ("every rule, by id", ""),
@@ -43,9 +42,22 @@ Put the line for your shell into its start-up file.""",
 """Topic → its title and its text; `rules` is written from the rules themselves."""
 
 
+def rule_modules() -> list[str]:
+    """Where rules live: with the words, or with the room whose law they are, in modules called `rules` or `*_rules`."""
+    return [
+        f"{floor.name}.{module.name}"
+        for floor in iter_modules(trainplane.__path__, "trainplane.")
+        if floor.ispkg
+        for module in iter_modules(import_module(floor.name).__path__)
+        if module.name == "rules" or module.name.endswith("_rules")
+    ]
+
+
 def rules() -> dict[str, Rule]:
     """Every rule, by id, in the order of ids."""
-    found = [value for name in RULE_MODULES for value in vars(import_module(name)).values() if isinstance(value, Rule)]
+    found = [
+        value for name in rule_modules() for value in vars(import_module(name)).values() if isinstance(value, Rule)
+    ]
     return {rule.id: rule for rule in sorted(found, key=lambda rule: rule.id)}
 
 
