@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from trainplane.api import rules
 from trainplane.api.check import check
@@ -14,6 +14,7 @@ from trainplane.api.dialects import Converted, to_hub
 from trainplane.api.documents import Document, Parsed, parse
 from trainplane.api.kinds import DIALECT_KINDS, HUB, KINDS, Kind, kind_of
 from trainplane.api.loose import object_at, text_at
+from trainplane.api.meta import Raw
 from trainplane.api.problem import Located, Path, Problem, Rule, Severity
 from trainplane.api.schema import openapi
 from trainplane.jobset import rules as of_jobset
@@ -65,7 +66,8 @@ class Read:
     kind: Kind | None
 
     @property
-    def hub(self) -> Mapping[str, Any]:
+    def hub(self) -> Raw:
+        """The document in the hub's words."""
         return self.converted.raw
 
     def locate(self, problem: Problem) -> Located:
@@ -108,6 +110,7 @@ def _ordered(located: Iterable[tuple[int, Located]]) -> tuple[Located, ...]:
 
 
 def understand(document: Document) -> Read:
+    """A document in the hub's words, and its kind."""
     converted = to_hub(document.value)
     version, kind = converted.raw.get("apiVersion"), converted.raw.get("kind")
     known = kind_of(version, kind) if isinstance(version, str) and isinstance(kind, str) else None
@@ -206,8 +209,7 @@ def _likely(value: Mapping[str, Any]) -> str:
     return "apiVersion and kind: they say what the document is"
 
 
-@dataclass(frozen=True, slots=True)
-class _Lost:
+class _Lost(NamedTuple):
     """The lines of a document that has lost its indentation, and where that shows first."""
 
     first: int

@@ -1,11 +1,9 @@
 """`trainplane lint`: what is wrong with documents, where, and what to do."""
 
-import json
 import os
 import stat
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
@@ -44,11 +42,13 @@ def lint(ctx: click.Context, files: tuple[str, ...], output: str, quiet: bool) -
     trainplane lint runtime.yaml jobs/
     kubectl get trainjobs -A -o yaml | trainplane lint -
     """
-    findings = lint_texts((file, read(file)) for file in _expanded(files))
+    findings = lint_texts((file, read(file)) for file in expanded(files))
     if quiet:
         errors = tuple(found for found in findings.located if found.severity is Severity.ERROR)
         findings = Findings(errors, findings.files, findings.documents)
     if output == "json":
+        import json
+
         click.echo(json.dumps(as_json(findings), indent=2, ensure_ascii=False))
     else:
         # click takes the colours off where nobody would see them.
@@ -73,13 +73,18 @@ def read(file: str) -> bytes:
 def as_text(findings: Findings) -> Iterator[str]:
     """The lines of the report: each problem with its remedy below it, and a summary."""
     for found in findings.located:
-        problem = found.problem
-        word = click.style(str(found.severity), fg=_COLOURS[found.severity], bold=True)
-        where = f" {problem.field}" if problem.path else ""
-        yield f"{found.file}:{found.line}:{found.column}: {word} {problem.rule.id}{where}: {_printable(problem.what)}"
-        if problem.todo:
-            yield f"    {_printable(problem.todo)}"
+        yield from told(found)
     yield summary(findings)
+
+
+def told(found: Located) -> Iterator[str]:
+    """The lines of one problem: where and what, and below it what to do."""
+    problem = found.problem
+    word = click.style(str(found.severity), fg=_COLOURS[found.severity], bold=True)
+    where = f" {problem.field}" if problem.path else ""
+    yield f"{found.file}:{found.line}:{found.column}: {word} {problem.rule.id}{where}: {_printable(problem.what)}"
+    if problem.todo:
+        yield f"    {_printable(problem.todo)}"
 
 
 def summary(findings: Findings) -> str:
@@ -97,7 +102,7 @@ def summary(findings: Findings) -> str:
 def as_json(findings: Findings) -> dict[str, Any]:
     """The report as an object, with the same keys at all times."""
     return {
-        "problems": [_problem(found) for found in findings.located],
+        "problems": [problem_json(found) for found in findings.located],
         "files": findings.files,
         "documents": findings.documents,
         "errors": findings.count(Severity.ERROR),
@@ -106,7 +111,7 @@ def as_json(findings: Findings) -> dict[str, Any]:
     }
 
 
-def _problem(found: Located) -> dict[str, Any]:
+def problem_json(found: Located) -> dict[str, Any]:
     problem = found.problem
     return {
         "id": problem.rule.id,
@@ -120,17 +125,17 @@ def _problem(found: Located) -> dict[str, Any]:
     }
 
 
-def _expanded(files: tuple[str, ...]) -> Iterator[str]:
+def expanded(files: tuple[str, ...]) -> Iterator[str]:
     """The files, and those of the folders, each once and in an order that does not change."""
     seen: set[str] = set()
     for file in files:
-        for each in _walk(Path(file)) if file != _DASH and os.path.isdir(file) else (file,):
+        for each in _walk(file) if file != _DASH and os.path.isdir(file) else (file,):
             if each not in seen:
                 seen.add(each)
                 yield each
 
 
-def _walk(folder: Path) -> Iterator[str]:
+def _walk(folder: str) -> Iterator[str]:
     found: list[str] = []
 
     def refuse(error: OSError) -> None:
