@@ -11,6 +11,8 @@ import yaml
 from bench.documents import fill, trainjob
 from bench.measure import Row, interleaved, per_second, table
 from tools import ROOT, bold
+from trainplane.api.decode import decode
+from trainplane.api.trainer import TrainJob
 
 PAGE = ROOT / "docs" / "bench.md"
 PASS = [sys.executable, "-c", "pass"]
@@ -19,10 +21,8 @@ TRAINPLANE = [str(Path(sys.executable).parent / "trainplane")]
 
 def decoding() -> Row:
     """Decode and validate a two-node torch TrainJob, beside `json.loads` of the same text."""
-    from trainplane.api.decode import decode
-
     text = json.dumps(yaml.safe_load(trainjob())).encode()
-    rate = per_second(lambda: decode(text), rounds=7, seconds=0.5)
+    rate = per_second(lambda: decode(text, TrainJob), rounds=7, seconds=0.5)
     plain = per_second(lambda: json.loads(text), rounds=7, seconds=0.5)
     return Row(
         what="decode and validate a two-node torch TrainJob, one core",
@@ -83,11 +83,11 @@ def main() -> None:
     parser.add_argument("--record", action="store_true", help="write the tables to docs/bench.md")
     parser.add_argument("--rounds", type=int, default=21, help="runs of each command (default 21)")
     given = parser.parse_args()
-    rooms = table([decoding()])
+    words = table([decoding()])
     commands = table([*starting(rounds=given.rounds), linting(rounds=max(3, given.rounds // 4))])
-    print(f"{bold('The words')}\n\n{rooms}\n\n{bold('The command')}\n\n{commands}")
+    print(f"{bold('The words')}\n\n{words}\n\n{bold('The command')}\n\n{commands}")
     if given.record:
-        PAGE.write_text(PAGE_TEXT.format(rooms=rooms, commands=commands), encoding="utf-8")
+        PAGE.write_text(PAGE_TEXT.format(words=words, commands=commands), encoding="utf-8")
 
 
 PAGE_TEXT = """\
@@ -99,7 +99,7 @@ No test is timed.
 
 ## The words
 
-{rooms}
+{words}
 
 ## The command
 
