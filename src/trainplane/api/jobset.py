@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from trainplane.api.batch import JobTemplateSpec
 from trainplane.api.claims import EmbeddedPersistentVolumeClaim
-from trainplane.api.meta import Condition, Field, Int32, Law, ObjectMeta, Strings, Wire, always
+from trainplane.api.meta import BY_NAME, Condition, Field, Int32, Law, ObjectMeta, Strings, Wire, always
 
 API_VERSION = "jobset.x-k8s.io/v1alpha2"
 CONTROLLER_NAME = "jobset.sigs.k8s.io/jobset-controller"
@@ -195,7 +195,7 @@ class JobSetSpec(Wire, frozen=True):
 
     SCHEMA: ClassVar[Field] = Field(laws=(ONE_WAY_TO_ORDER,))
 
-    replicated_jobs: Annotated[tuple[ReplicatedJob, ...], Field(list_type="map", keys=("name",))] | UnsetType = UNSET
+    replicated_jobs: Annotated[tuple[ReplicatedJob, ...], BY_NAME] | UnsetType = UNSET
     network: Annotated[Network, Field(laws=(IMMUTABLE,))] | UnsetType = UNSET
     success_policy: Annotated[JobSetSuccessPolicy, Field(laws=(IMMUTABLE,))] | UnsetType = UNSET
     failure_policy: Annotated[FailurePolicy, Field(laws=(IMMUTABLE,))] | UnsetType = UNSET
