@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from tests.places import need_shared
 from trainplane.api.diff import merge_diff, strategic_diff
+from trainplane.api.jobset import JobSetSpec
 from trainplane.api.merge import Fault, PatchError, keep_order, merge_patch, strategic_merge
+from trainplane.api.meta import ObjectMeta
+from trainplane.api.pod import PodSpec, PodTemplateSpec
+from trainplane.api.schema import openapi
 
 FACTS: dict[str, Any] = json.loads((Path(__file__).parent / "facts" / "patches.json").read_text(encoding="utf-8"))
-
-
-def merged(key: str = "", *, strategy: str = "merge", **items: Any) -> dict[str, Any]:
-    """The schema of a merged list."""
-    extra = {"x-kubernetes-patch-merge-key": key} if key else {}
-    return {"type": "array", "x-kubernetes-patch-strategy": strategy, **extra, "items": fields(**items)}
 
 
 def fields(**properties: Any) -> dict[str, Any]:
@@ -24,24 +24,17 @@ def fields(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
-CONTAINERS = merged("name", env=merged("name"), ports=merged("containerPort"), volumeMounts=merged("mountPath"))
-POD_SPEC = fields(
-    containers=CONTAINERS,
-    initContainers=CONTAINERS,
-    volumes=merged("name", strategy="merge,retainKeys"),
-    imagePullSecrets=merged("name"),
-    tolerations={"type": "array", "items": fields()},
-    nodeSelector={"type": "object", "additionalProperties": {"type": "string"}},
-)
+POD_SPEC = openapi(PodSpec)
+META = openapi(ObjectMeta)
 SCHEMA = {
     "deployment": fields(
-        metadata=fields(finalizers=merged()),
+        metadata=META,
         spec=fields(
             strategy={**fields(), "x-kubernetes-patch-strategy": "retainKeys"},
-            template=fields(spec=POD_SPEC),
+            template=openapi(PodTemplateSpec),
         ),
     ),
-    "configmap": fields(metadata=fields(finalizers=merged(), ownerReferences=merged("uid"))),
+    "configmap": fields(metadata=META),
 }
 
 OURS = {
@@ -131,7 +124,8 @@ def test_merge_diff_tells_true_from_one() -> None:
     assert merge_diff({"a": 1, "b": {"c": 1, "d": 2}}, {"a": True, "b": {"c": 1}}) == {"a": True, "b": {"d": None}}
 
 
-SPEC = fields(spec=POD_SPEC, finalizers=merged(), labels=fields())
+FINALIZERS = {"type": "array", "x-kubernetes-patch-strategy": "merge"}
+SPEC = fields(spec=POD_SPEC, finalizers=FINALIZERS, labels=fields())
 
 
 @pytest.mark.parametrize(
@@ -270,3 +264,42 @@ def test_a_list_without_usable_keys_is_replaced_by_the_diff() -> None:
     patch = strategic_diff(before, after, POD_SPEC)
     assert patch == {"containers": [{"$patch": "replace"}, *after["containers"]]}
     assert strategic_merge(before, patch, POD_SPEC) == after
+
+
+def test_runtime_patches_merge_as_the_real_trainer_merges_them() -> None:
+    schema, compared = openapi(JobSetSpec), 0
+    for case in sorted(need_shared("conformance/cases").iterdir()):
+        text = (case / "input.yaml").read_text(encoding="utf-8")
+        if "runtimePatches" not in text or not (case / "expected.yaml").exists():
+            continue
+        documents = list(yaml.safe_load_all(text))
+        specs = [document.get("spec") or {} for document in documents if document]
+        patches = [spec["runtimePatches"] for spec in specs if spec.get("runtimePatches")]
+        objects = yaml.safe_load((case / "expected.yaml").read_text(encoding="utf-8"))["objects"]
+        jobsets = [obj["spec"] for obj in objects if obj["kind"] == "JobSet"]
+        runtimes = [
+            text for obj in objects for key, text in (obj.get("data") or {}).items() if key.startswith("runtime ")
+        ]
+        if not (len(patches) == len(jobsets) == len(runtimes) == 1):
+            continue
+        spec = runtimes[0]["spec"]["template"]["spec"]
+        order = spec["replicatedJobs"]
+        for patch in patches[0]:
+            change = ((patch.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec") or {}
+            spec = strategic_merge(spec, change, schema)
+        jobs = keep_order(spec["replicatedJobs"], order, key="name")
+        assert [as_written(job) for job in jobs] == [as_written(job) for job in jobsets[0]["replicatedJobs"]], case.name
+        compared += 1
+    assert compared > 10
+
+
+def as_written(job: dict[str, Any]) -> Any:
+    """The name and pod template of a replicated job without what defaults and the ML policy add to it."""
+    pod = copy.deepcopy(job["template"]["spec"]["template"])
+    pod.get("metadata", {}).get("annotations", {}).pop("scheduling.k8s.io/group-name", None)
+    pod["metadata"] = {key: value for key, value in pod.get("metadata", {}).items() if value}
+    for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", [])):
+        own = [env for env in container.pop("env", []) if not env["name"].startswith("PET_")]
+        ports = [port for port in container.pop("ports", []) if port["containerPort"] != 29500]
+        container.update({"env": own, "ports": ports, "resources": container.get("resources", {})})
+    return job["name"], pod
