@@ -196,11 +196,15 @@ def with_needed(plan: Plan, role: Role, needed: Sequence[Variable]) -> Plan:
 
 
 def _script(options: Sequence[str]) -> int | None:
+    wanted, skipped = False, 0
     for i, option in enumerate(options):
-        if not option.startswith(("-", "+")):
-            return None
-        if not option.startswith("--") and option.startswith("-") and "c" in option:
-            return i + 1 if i + 1 < len(options) else None
+        if skipped:
+            skipped -= 1
+        elif not option.startswith(("-", "+")):
+            return i if wanted else None
+        elif not option.startswith("--"):
+            wanted = wanted or (option.startswith("-") and "c" in option)
+            skipped = option.casefold().count("o")  # -o pipefail: each takes a word
     return None
 
 
