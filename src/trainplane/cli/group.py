@@ -20,7 +20,8 @@ INTERNAL_ERROR = 70
 
 def load(verb: str) -> click.Command:
     """The click command of a verb. What was loaded stays, so from here on the collector looks only at what is new."""
-    found = cast(click.Command, getattr(import_module(f"trainplane.cli.{verb}"), verb))
+    name = verb.replace("-", "_")
+    found = cast(click.Command, getattr(import_module(f"trainplane.cli.{name}"), name))
     gc.freeze()
     gc.enable()
     return found

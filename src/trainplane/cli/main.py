@@ -8,10 +8,13 @@ from trainplane import __version__
 VERBS: dict[str, str] = {
     "lint": "Check documents and say what is wrong, where, and what to do.",
     "convert": "Print documents of any dialect in the words of trainer.kubeflow.org/v1alpha1.",
+    "render": "Print every object that TrainJobs become.",
+    "explain": "Say what TrainJobs become and why: the arithmetic, the surprises, the objects, or one field's history.",
+    "diff-runtime": "Say which TrainJobs another runtime would change, and how, and which it would refuse.",
     "crds": "Print the CustomResourceDefinitions that a cluster needs, or only those called NAME.",
     "help": "Explain a rule, a verb or a topic.",
 }
-"""Verb → its one-line help. Its click command is the function of the same name in the module of the same name."""
+"""Verb → its one-line help. Its click command is the function of its name in the module of its name, with _ for -."""
 
 
 def main() -> None:
