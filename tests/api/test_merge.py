@@ -212,6 +212,18 @@ def test_runtime_patches_put_their_entries_before_those_of_the_template() -> Non
     assert side == {"name": "side", "image": "x"}
 
 
+def test_a_list_can_be_removed_although_its_order_is_given() -> None:
+    patch = {"$setElementOrder/finalizers": ["a"], "finalizers": None}
+    assert strategic_merge({"finalizers": ["a"]}, patch, SPEC) == {}
+
+
+def test_a_map_that_is_replaced_is_sent_whole() -> None:
+    schema = fields(selector={"x-kubernetes-patch-strategy": "replace"})
+    before, after = {"selector": {"a": 1, "b": 2}}, {"selector": {"a": 1}}
+    assert strategic_diff(before, after, schema) == after
+    assert strategic_merge(before, after, schema) == after
+
+
 def test_keep_order_puts_newcomers_last() -> None:
     merged_list = [{"name": "new"}, {"name": "b"}, {"name": "a"}]
     assert keep_order(merged_list, [{"name": "a"}, {"name": "b"}, {"name": "gone"}], key="name") == [

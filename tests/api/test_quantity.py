@@ -125,6 +125,7 @@ def test_whole_numbers_are_rounded_away_from_zero(amount: str, value: int, milli
         pytest.param(parse("512Mi") * 4, "2Gi", id="times"),
         pytest.param(3 * parse("500m"), "1500m", id="times from the left"),
         pytest.param(-parse("1Ki"), "-1Ki", id="negated"),
+        pytest.param(parse("0.00048828125Ki") * 2048, "1024", id="less than one is never binary"),
         pytest.param(parse("7Ei") * 1024, "7168Ei", id="beyond the largest suffix"),
     ],
 )
@@ -158,6 +159,11 @@ NODE = {"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": 2}
 def test_fitting(request_: dict[str, str | int], missing: dict[str, str]) -> None:
     assert spell(shortfall(request_, NODE)) == missing
     assert fits(request_, NODE) == (not missing)
+
+
+def test_asking_for_nothing_fits_where_too_much_was_given_away() -> None:
+    assert fits({"cpu": 0}, {"cpu": "-1"})
+    assert not fits({"cpu": "1m"}, {"cpu": "-1"})
 
 
 def test_resource_lists_are_added_and_compared_name_by_name() -> None:

@@ -8,6 +8,7 @@ that server loses or invents content: directives inside a new list element are o
 that was not there sets it, and a `$deleteFromPrimitiveList` that is no list is refused.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
@@ -125,35 +126,38 @@ def _merge_member(old: Any, value: Any, *, schema: Schema, path: Path) -> Any:
 def _merge_list(old: list[Any], patch: list[Any], *, schema: Schema, path: Path) -> list[Any]:
     """Merge two lists by the schema's merge key, or as sets of scalars where the elements are no maps."""
     if not _are_maps(old, patch, path=path):
-        added = [value for value in patch if identity(value) not in {identity(item) for item in old}]
-        return _arrange(_unique([*old, *added]), first=patch, like=old, key=None)
+        return _arrange(_unique([*old, *patch]), first=patch, like=old, key=None)
     key = _merge_key(schema, path)
-    plain, replace = [], False
+    plain: list[tuple[int, Any]] = []
+    gone, replace = set(), False
     for i, element in enumerate(patch):
         directive = _directive(element, (*path, i))
         if directive == "replace":
             replace = True
         elif directive == "delete":
-            gone = identity(_key_of(element, key, (*path, i)))
-            old = [item for item in old if identity(item.get(key)) != gone]
+            gone.add(identity(_key_of(element, key, (*path, i))))
         else:
-            plain.append(element)
+            plain.append((i, element))
     if replace:
-        return _content_list(plain, path)
-    merged = list(old)
+        return _content_list([element for _, element in plain], path)
     place: dict[Any, int] = {}
+    kept: list[Any] = []
     for i, item in enumerate(old):
-        # Ports 53/TCP and 53/UDP have one key: both stay, and the first is the one that a patch reaches.
-        place.setdefault(identity(_key_of(item, key, (*path, i))), i)
+        name = identity(_key_of(item, key, (*path, i)))
+        if name not in gone:
+            # Ports 53/TCP and 53/UDP have one key: both stay, and the first is the one that a patch reaches.
+            place.setdefault(name, len(kept))
+            kept.append(item)
+    merged = list(kept)
     items: Schema = schema.get("items") or {}
-    for i, element in enumerate(plain):
+    for i, element in plain:
         inside = (*path, i)
         at = place.setdefault(identity(_key_of(element, key, inside)), len(merged))
         if at == len(merged):
             merged.append(_content(element, inside))
         else:
             merged[at] = _merge_map(merged[at], element, schema=items, path=inside)
-    return _arrange(merged, first=plain, like=old, key=key)
+    return _arrange(merged, first=[element for _, element in plain], like=kept, key=key)
 
 
 def _apply_order(result: dict[str, Any], patch: Mapping[str, Any], *, name: str, schema: Schema, path: Path) -> None:
@@ -237,15 +241,15 @@ def _arrange(merged: list[Any], *, first: Iterable[Any], like: Sequence[Any], ke
     place: dict[Any, int] = {}
     for i, element in enumerate(like):
         place.setdefault(name(element), i)
-    others = [element for element in merged if name(element) not in wanted]
+    others = deque(element for element in merged if name(element) not in wanted)
     named = sorted((element for element in merged if name(element) in wanted), key=lambda item: wanted[name(item)])
     result: list[Any] = []
     for element in named:
         # A new element has no place in `like`, and so goes before whatever is left of the others.
         while others and place.get(name(others[0]), -1) < place.get(name(element), -1):
-            result.append(others.pop(0))
+            result.append(others.popleft())
         result.append(element)
-    return result + others
+    return [*result, *others]
 
 
 def _content(value: Mapping[str, Any], path: Path) -> dict[str, Any]:
