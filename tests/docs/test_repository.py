@@ -13,7 +13,9 @@ from tests.places import ROOT
 def test_make_lists_what_it_can_do() -> None:
     if not shutil.which("make"):
         pytest.skip("needs make: it is the way in for people")
-    said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout
+    said = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    ).stdout
     targets = " ".join(line.split()[0] for line in said.splitlines())
     assert targets == "demo test lint type golden bench soak docs"
     assert all(len(line.split()) > 2 for line in said.splitlines())
