@@ -11,7 +11,7 @@ import yaml
 from tests.places import need_shared
 from trainplane.api.diff import merge_diff, strategic_diff
 from trainplane.api.jobset import JobSetSpec
-from trainplane.api.merge import Fault, PatchError, keep_order, merge_patch, strategic_merge
+from trainplane.api.merge import Fault, PatchError, merge_patch, strategic_merge
 from trainplane.api.meta import ObjectMeta
 from trainplane.api.pod import PodSpec, PodTemplateSpec
 from trainplane.api.schema import openapi
@@ -206,7 +206,7 @@ def test_runtime_patches_put_their_entries_before_those_of_the_template() -> Non
     result = strategic_merge(template, patch, POD_SPEC)
     assert [volume["name"] for volume in result["volumes"]] == ["p", "t"]
     assert [container["name"] for container in result["containers"]] == ["side", "node"]
-    node, side = keep_order(result["containers"], template["containers"], key="name")
+    side, node = result["containers"]
     assert [env["name"] for env in node["env"]] == ["P", "T"]
     assert [mount["mountPath"] for mount in node["volumeMounts"]] == ["/p", "/t"]
     assert side == {"name": "side", "image": "x"}
@@ -222,15 +222,6 @@ def test_a_map_that_is_replaced_is_sent_whole() -> None:
     before, after = {"selector": {"a": 1, "b": 2}}, {"selector": {"a": 1}}
     assert strategic_diff(before, after, schema) == after
     assert strategic_merge(before, after, schema) == after
-
-
-def test_keep_order_puts_newcomers_last() -> None:
-    merged_list = [{"name": "new"}, {"name": "b"}, {"name": "a"}]
-    assert keep_order(merged_list, [{"name": "a"}, {"name": "b"}, {"name": "gone"}], key="name") == [
-        {"name": "a"},
-        {"name": "b"},
-        {"name": "new"},
-    ]
 
 
 def test_strategic_diff_is_what_kubectl_would_send() -> None:
@@ -295,11 +286,11 @@ def test_runtime_patches_merge_as_the_real_trainer_merges_them() -> None:
         if not (len(patches) == len(jobsets) == len(runtimes) == 1):
             continue
         spec = runtimes[0]["spec"]["template"]["spec"]
-        order = spec["replicatedJobs"]
+        order = [job["name"] for job in spec["replicatedJobs"]]
         for patch in patches[0]:
             change = ((patch.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec") or {}
             spec = strategic_merge(spec, change, schema)
-        jobs = keep_order(spec["replicatedJobs"], order, key="name")
+        jobs = sorted(spec["replicatedJobs"], key=lambda job, order=order: order.index(job["name"]))
         assert [as_written(job) for job in jobs] == [as_written(job) for job in jobsets[0]["replicatedJobs"]], case.name
         compared += 1
     assert compared > 10

@@ -81,12 +81,6 @@ def strategic_merge(
     return _merge_map(document, patch, schema=schema or {}, path=())
 
 
-def keep_order(merged: Iterable[Mapping[str, Any]], like: Iterable[Mapping[str, Any]], *, key: str) -> list[Any]:
-    """The elements of `merged` in the order that `like` has them; those it does not have come last, as they stand."""
-    place = {identity(element.get(key)): i for i, element in enumerate(like)}
-    return sorted(merged, key=lambda element: place.get(identity(element.get(key)), len(place)))
-
-
 def _merge_map(old: Mapping[str, Any], patch: Mapping[str, Any], *, schema: Schema, path: Path) -> dict[str, Any]:
     if DIRECTIVE in patch:
         return _content(patch, path) if _directive(patch, path) == "replace" else {}
