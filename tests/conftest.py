@@ -75,8 +75,11 @@ def _reasons(reports: list[pytest.TestReport]) -> Iterator[tuple[str, str]]:
     for report in reports:
         place = report.nodeid.partition("::")[0]
         longrepr = report.longrepr
-        reason = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
-        yield place, reason.removeprefix("Skipped: ")
+        reason = (longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)).removeprefix("Skipped: ")
+        if reason.startswith("got empty parameter set"):
+            # pytest's own words for a table that had no rows here; they say nothing of what is missing.
+            reason = "needs cases to try, and none were found: they come from the shared folder or another named here"
+        yield place, reason
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

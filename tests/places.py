@@ -23,7 +23,7 @@ def need_shared(part: str = "") -> Path:
     if found is None or not found.exists():
         name = f"the shared folder's {part}" if part else "the shared folder"
         pytest.skip(
-            f"needs {name}: what real servers answered is recorded there; "
+            f"needs {name}: the source documents and the answers of real servers are kept there; "
             "set TRAINPLANE_SHARED or put `shared` beside the checkout"
         )
     return found
