@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -39,15 +39,14 @@ _EXPLAINS_AROUND: tuple[Rule, ...] = (of_trainjob.POD_IN_JOBSET, of_trainjob.POD
 _AT_MANY_DEPTHS = ("kind", "name", "metadata", "spec", "template")
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(NamedTuple):
     """Everything there is to say about some files, in the order of files, lines and columns."""
 
     located: tuple[Located, ...]
     files: int
     documents: int
 
-    def count(self, severity: Severity) -> int:
+    def how_many(self, severity: Severity) -> int:
         """How many there are of a severity."""
         return sum(found.severity is severity for found in self.located)
 
@@ -57,8 +56,7 @@ class Findings:
         return any(found.severity is Severity.ERROR for found in self.located)
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """A document, what it is in the hub's words, and its kind where that is known."""
 
     document: Document

@@ -184,6 +184,32 @@ LAUNCHER = job("launcher")
             {f"{CONTAINER}.ports": [{"containerPort": 1}, {"containerPort": 2}]}, [], id="ports without names"
         ),
         pytest.param(
+            {f"{POLICY}.torch.envInjection.targets": [{"jobName": "nod", "containerNames": ["a"]}]},
+            [("TP073", f"{POLICY}.torch.envInjection.targets[0].jobName")],
+            id="variables for no job",
+        ),
+        pytest.param(
+            {f"{POLICY}.torch.envInjection.targets": [{"jobName": "node", "containerNames": ["a"]}]},
+            [("TP073", f"{POLICY}.torch.envInjection.targets[0].containerNames[0]")],
+            id="variables for no container",
+        ),
+        pytest.param(
+            {
+                f"{POLICY}.torch.envInjection.targets": [{"jobName": "node", "containerNames": ["a"]}],
+                f"{POD}.initContainers": [{"name": "a", "image": "a:1"}],
+            },
+            [],
+            id="variables for a container",
+        ),
+        pytest.param(
+            {"spec.template.metadata.annotations.scheduling~volcano~sh/queue-name": ""},
+            [("TP074", "spec.template.metadata.annotations[scheduling.volcano.sh/queue-name]")],
+            id="no queue",
+        ),
+        pytest.param(
+            {"spec.template.metadata.annotations.scheduling~volcano~sh/queue-name": "research"}, [], id="a queue"
+        ),
+        pytest.param(
             {f"{CONTAINER}.volumeMounts": [{"name": "v", "mountPath": "/v"}]},
             [("TP072", f"{JOBS}[0].template.spec.template.spec.containers[0].volumeMounts[0].name")],
             id="a mount without a volume",

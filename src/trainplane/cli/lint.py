@@ -90,9 +90,9 @@ def told(found: Located) -> Iterator[str]:
 def summary(findings: Findings) -> str:
     """How much there was of everything, and what to do next."""
     counts = (
-        _count(findings.count(Severity.ERROR), "error"),
-        _count(findings.count(Severity.WARNING), "warning"),
-        _count(findings.count(Severity.INFO), "note"),
+        _count(findings.how_many(Severity.ERROR), "error"),
+        _count(findings.how_many(Severity.WARNING), "warning"),
+        _count(findings.how_many(Severity.INFO), "note"),
     )
     line = f"{_count(findings.files, 'file')}, {_count(findings.documents, 'document')}: {', '.join(counts)}"
     worst = sorted(findings.located, key=lambda found: list(Severity).index(found.severity))
@@ -105,9 +105,9 @@ def as_json(findings: Findings) -> dict[str, Any]:
         "problems": [problem_json(found) for found in findings.located],
         "files": findings.files,
         "documents": findings.documents,
-        "errors": findings.count(Severity.ERROR),
-        "warnings": findings.count(Severity.WARNING),
-        "notes": findings.count(Severity.INFO),
+        "errors": findings.how_many(Severity.ERROR),
+        "warnings": findings.how_many(Severity.WARNING),
+        "notes": findings.how_many(Severity.INFO),
     }
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from trainplane.api.loose import integer_at, object_at, objects_at, text_at, texts_at
@@ -41,7 +40,7 @@ def jobset(obj: Mapping[str, Any]) -> Iterator[Problem]:
 
 def template(spec: Mapping[str, Any], *, at: Path, name: str = "") -> Iterator[Problem]:
     """Everything for which the spec of a JobSet is refused; without a name, names made from it are not looked at."""
-    check = _Check(spec, at, name, tuple(text_at(job, "name") for _, job in objects_at(spec, "replicatedJobs")))
+    check = _Check(spec, at=at, jobset=name)
     yield from check.order()
     yield from check.names()
     yield from check.counts()
@@ -51,12 +50,14 @@ def template(spec: Mapping[str, Any], *, at: Path, name: str = "") -> Iterator[P
     yield from check.claims()
 
 
-@dataclass(frozen=True, slots=True)
 class _Check:
-    spec: Mapping[str, Any]
-    at: Path
-    jobset: str
-    jobs: tuple[str, ...]
+    """One JobSet, looked at policy by policy."""
+
+    def __init__(self, spec: Mapping[str, Any], *, at: Path, jobset: str) -> None:
+        self.spec = spec
+        self.at = at
+        self.jobset = jobset
+        self.jobs = tuple(text_at(job, "name") for _, job in objects_at(spec, "replicatedJobs"))
 
     def order(self) -> Iterator[Problem]:
         """dependsOn and startupPolicy."""

@@ -211,6 +211,24 @@ MOUNT_WITHOUT_VOLUME = Rule(
     bad="volumeMounts:\n- name: scratch\n  mountPath: /scratch",
     good="volumeMounts:\n- name: scratch\n  mountPath: /scratch\n...\nvolumes:\n- name: scratch\n  emptyDir: {}",
 )
+ENV_TARGET = Rule(
+    "TP073",
+    Severity.ERROR,
+    "The torch policy names a container that is not there",
+    "torch.envInjection hands the PET_* variables to further containers, by the names of their job and of themselves. "
+    "A name that the template does not have would leave a container without them, so TrainJobs on it are refused.",
+    bad="envInjection:\n  targets:\n  - jobName: node\n    containerNames: [sidecra]",
+    good="envInjection:\n  targets:\n  - jobName: node\n    containerNames: [sidecar]",
+)
+EMPTY_QUEUE = Rule(
+    "TP074",
+    Severity.ERROR,
+    "The Volcano queue has an empty name",
+    "The annotation scheduling.volcano.sh/queue-name is there and empty, so the pods would belong to no queue. Write "
+    "podGroupPolicy.volcano.queue, or remove the annotation to use Volcano's default queue.",
+    bad='annotations:\n  scheduling.volcano.sh/queue-name: ""',
+    good="podGroupPolicy:\n  volcano:\n    queue: research",
+)
 
 SWAPPED = Rule(
     "TP100",

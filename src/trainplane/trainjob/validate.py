@@ -1,11 +1,11 @@
 """What is refused: runtimes and TrainJobs that cannot work, each fault with its remedy."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from trainplane.api.loose import integer_at, object_at, objects_at, text_at
-from trainplane.api.problem import Path, Problem, did_you_mean
+from trainplane.api.loose import integer_at, object_at, objects_at, text_at, texts_at
+from trainplane.api.problem import Path, Problem, Rule, did_you_mean
 from trainplane.api.raw import look
 from trainplane.api.roles import roles_of
 from trainplane.trainjob import misplaced, rules
@@ -17,6 +17,8 @@ KINDS = ("ClusterTrainingRuntime", "TrainingRuntime")
 GROUPS = ("trainer.kubeflow.org", "kubeflow.org", "ome.io")
 STEPS = ("trainer", "dataset-initializer", "model-initializer")
 ANCESTOR_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
+
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 
 RESERVED = {
     "torch": ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"),
@@ -56,6 +58,11 @@ def runtime(obj: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _elastic(obj)
     yield from _counts(obj)
     yield from _jobs(obj)
+    yield from _env_targets(obj)
+    queue: Path = ("spec", "template", "metadata", "annotations", QUEUE_ANNOTATION)
+    if look(obj, *queue) == "":
+        todo = "write spec.podGroupPolicy.volcano.queue, or remove the annotation"
+        yield Problem(rules.EMPTY_QUEUE, queue, "the queue has no name", todo)
 
 
 def trainjob(obj: Mapping[str, Any]) -> Iterator[Problem]:
@@ -185,6 +192,24 @@ def _port_names(job: Mapping[str, Any], path: Path) -> Iterator[Problem]:
                 seen.add(name)
 
 
+def _env_targets(obj: Mapping[str, Any]) -> Iterator[Problem]:
+    templates = {text_at(job, "name"): job for _, job in objects_at(obj, *JOBS)}
+    for path, target in objects_at(obj, *POLICY, "torch", "envInjection", "targets"):
+        name = text_at(target, "jobName")
+        if name and name not in templates:
+            yield _nowhere((*path, "jobName"), "job", name, templates, rule=rules.ENV_TARGET)
+            continue
+        known = _container_names(templates.get(name))
+        for where, container in texts_at(target, "containerNames"):
+            if container not in known:
+                yield _nowhere((*path, *where), "container", container, known, rule=rules.ENV_TARGET)
+
+
+def _container_names(job: Mapping[str, Any] | None) -> list[str]:
+    kinds = ("containers", "initContainers")
+    return [text_at(container, "name") for kind in kinds for _, container in objects_at(job, *POD, kind)]
+
+
 def _reference(obj: Mapping[str, Any]) -> Iterator[Problem]:
     path: Path = ("spec", "runtimeRef")
     reference = object_at(obj, *path)
@@ -279,15 +304,12 @@ def _patch_targets(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterat
             if name and name not in templates:
                 yield _nowhere((*path, *place, "name"), "job", name, templates)
     for path, job_name, container in _patched_containers(job):
-        if job_name in templates:
-            kinds = ("containers", "initContainers")
-            known = [text_at(c, "name") for kind in kinds for _, c in objects_at(templates[job_name], *POD, kind)]
-            name = text_at(container, "name")
-            if name and name not in known:
-                yield _nowhere((*path, "name"), "container", name, known)
+        name, known = text_at(container, "name"), _container_names(templates.get(job_name))
+        if job_name in templates and name and name not in known:
+            yield _nowhere((*path, "name"), "container", name, known)
 
 
-def _nowhere(path: Path, noun: str, name: str, known: Any) -> Problem:
+def _nowhere(path: Path, noun: str, name: str, known: Iterable[str], *, rule: Rule = rules.PATCH_NOWHERE) -> Problem:
     near = did_you_mean(name, known)
     todo = f"did you mean {near}?" if near else f"it has {', '.join(known)}"
-    return Problem(rules.PATCH_NOWHERE, path, f"the runtime has no {noun} {name}", todo)
+    return Problem(rule, path, f"the runtime has no {noun} {name}", todo)
