@@ -134,6 +134,6 @@ def test_every_variable_says_where_it_was_read():
         path = ("JobSet", "job", "spec", "replicatedJobs", "node", "template", "spec", "template", "spec")
         return chains[(*path, "containers", "node", "env", name, "value")][-1].source
 
-    assert (source("PET_NNODES").document, source("PET_NNODES").path[:3]) == ("job", ("spec", "trainer", "numNodes"))
-    assert source("PET_NPROC_PER_NODE").document == "runtime"
+    assert source("PET_NNODES") == Source("job", ("spec", "trainer", "numNodes"))
+    assert source("PET_NPROC_PER_NODE").path == ("spec", "mlPolicy", "torch", "numProcPerNode")
     assert source("PET_MASTER_ADDR").note == "the first pod of the job node"

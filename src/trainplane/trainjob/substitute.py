@@ -22,6 +22,7 @@ from trainplane.trainjob.frameworks.variables import (
     Variable,
     address,
     env_of,
+    inject,
     place_of,
     with_env_list,
 )
@@ -137,7 +138,7 @@ def fill(word: str, known: dict[str, Variable]) -> tuple[str, list[str]]:
 
     def value(match: re.Match[str]) -> str:
         name = match[2] or match[3] or match[4]
-        if match[1] or name not in known:
+        if name not in known:
             return match[0]
         used.append(name)
         return f"$({name})" if known[name].from_pod else known[name].value
@@ -186,10 +187,9 @@ def with_needed(plan: Plan, role: Role, needed: Sequence[Variable]) -> Plan:
     container = role.container.name if role.container else ""
     there = {entry.get("name") for entry in env_of(plan, role.index, container)}
     new = [variable for variable in needed if variable.name not in there]
-    for variable in new:
-        plan = plan.with_env(role.index, container, [variable.entry], source=variable.source)
     if not new:
         return plan
+    plan = inject(plan, role.index, container, variables=new)
     names = {variable.name for variable in new}
     env = sorted(env_of(plan, role.index, container), key=lambda entry: entry.get("name") not in names)
     return with_env_list(plan, role.index, container, env)

@@ -1,13 +1,14 @@
 """Environment variables of a framework: how they join those of the template and of the TrainJob."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainplane.api.meta import Raw
+from trainplane.api.problem import Path
 from trainplane.api.roles import Role
 from trainplane.trainjob.nodes import JOBS, node_count
 from trainplane.trainjob.plan import POD, Plan, Source
-from trainplane.trainjob.tree import at
+from trainplane.trainjob.tree import at, keyed, upsert
 
 PORT = 29500
 """Where the first node listens for the others."""
@@ -33,30 +34,36 @@ class Variable:
             return {"name": self.name, "valueFrom": {"fieldRef": {"fieldPath": self.value}}}
         return {"name": self.name, "value": self.value}
 
+    @property
+    def leaf(self) -> Path:
+        """Where the value stands in the entry."""
+        return ("valueFrom", "fieldRef", "fieldPath") if self.from_pod else ("value",)
+
 
 def inject(plan: Plan, job: int, container: str, *, variables: Iterable[Variable], before_users: bool = False) -> Plan:
-    """The Plan with the variables set in a container; those that the TrainJob sets itself stay as they are."""
-    variables = tuple(variables)
-    here = env_of(plan, job, container)
-    users = {variable.get("name") for variable in at(plan.raw_job, ("spec", "trainer", "env")) or ()}
-    kept = users | {v.name for v in variables if v.gives_way and any(e.get("name") == v.name for e in here)}
-    for variable in variables:
-        if variable.name not in kept:
-            of = ("value",) if variable.source.path else ()
-            plan = plan.with_env(job, container, [variable.entry], source=variable.source, of=of)
-    return behind(plan, job, container, first=[v.name for v in variables]) if before_users and users else plan
+    """The Plan with the variables set in a container; those that the TrainJob sets itself stay as they are.
 
-
-def behind(plan: Plan, job: int, container: str, *, first: list[str]) -> Plan:
-    """The Plan with the TrainJob's own variables behind the framework's; the template's keep their places."""
-    templates = {e.get("name") for e in template_env(plan, job, container)}
+    `before_users` puts them behind the template's variables and before the TrainJob's.
+    """
     env = env_of(plan, job, container)
-    rank = {name: i for i, name in enumerate(first, start=1)}
-
-    def place(entry: Raw) -> int:
-        return 0 if entry["name"] in templates else rank.get(entry["name"], len(rank) + 1)
-
-    return with_env_list(plan, job, container, sorted(env, key=place))
+    users = {variable.get("name") for variable in at(plan.raw_job, ("spec", "trainer", "env")) or ()}
+    here = {entry.get("name") for entry in env}
+    variables = tuple(variables)
+    new = [v for v in variables if v.name not in users and not (v.gives_way and v.name in here)]
+    if not new:
+        return plan
+    for variable in new:
+        env, _ = upsert(env, variable.entry, key="name")
+    if before_users and users:
+        places = {v.name: i for i, v in enumerate(variables, start=1)}
+        places.update((entry.get("name", ""), 0) for entry in template_env(plan, job, container))
+        env = sorted(env, key=lambda entry: places.get(entry.get("name", ""), len(variables) + 1))
+    plan = with_env_list(plan, job, container, env)
+    where = ("spec", "replicatedJobs", job, *POD, *place_of(plan, job, container), "env")
+    known = (plan.jobset["kind"], plan.name, *keyed(plan.jobset, where))
+    # One write for all of them, with a source for each value: rendering spends most of its time in writes.
+    reads = (((*known, v.name, *v.leaf), v.source) for v in new)
+    return replace(plan, reads=(*plan.reads, *reads))
 
 
 def env_of(plan: Plan, job: int, container: str) -> list[Raw]:
@@ -82,7 +89,7 @@ def with_env_list(plan: Plan, job: int, container: str, env: list[Raw]) -> Plan:
     return plan.with_pod(job, (*place_of(plan, job, container), "env"), env)
 
 
-def place_of(plan: Plan, job: int, container: str) -> tuple[str | int, ...]:
+def place_of(plan: Plan, job: int, container: str) -> Path:
     """The path of a container in its pod; raises LookupError where there is none."""
     for kind in ("containers", "initContainers"):
         for i, one in enumerate(at(plan.replicated_jobs[job], (*POD, "spec", kind)) or ()):
