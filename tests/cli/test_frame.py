@@ -17,6 +17,9 @@ from trainplane.cli.group import load
 from trainplane.cli.help import rules
 from trainplane.cli.main import VERBS
 
+BUFFERED = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+"""Output waits in a buffer, as it does for most people: what cannot be written is noticed late."""
+
 
 def trainplane(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -158,7 +161,11 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path, lines: int) -> None:
         "sys.stdin.read()\nsys.exit(group.run(['help', 'long']))\n"
     )
     with subprocess.Popen(
-        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=BUFFERED,
     ) as process:
         assert process.stdin
         assert process.stdout
@@ -174,7 +181,12 @@ def test_a_full_disk_is_one_line() -> None:
         pytest.skip("needs /dev/full: it plays the disk that has no room left")
     with Path("/dev/full").open("w") as full:
         answer = subprocess.run(
-            [sys.executable, "-m", "trainplane", "help"], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+            [sys.executable, "-m", "trainplane", "help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=BUFFERED,
+            timeout=60,
+            check=False,
         )
     assert answer.returncode == 74
     assert answer.stderr == b"trainplane: No space left on device\n"
