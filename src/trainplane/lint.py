@@ -3,10 +3,11 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from trainplane.api import rules
 from trainplane.api.check import check

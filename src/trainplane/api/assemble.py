@@ -1,8 +1,9 @@
 """Assembly: values put together from the pieces of a text, in one pass, with the place of every piece."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from trainplane.api import rules
 from trainplane.api.problem import Path, Problem, Rule
@@ -35,21 +36,19 @@ class TooMuchError(Exception):
         self.offset = offset
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(msgspec.Struct, frozen=True):
     """A Problem and the offset of its place in the text."""
 
     problem: Problem
     offset: int
 
 
-@dataclass(slots=True)
-class Marks:
+class Marks(msgspec.Struct):
     """Where every field of one document stands in the text, as offsets."""
 
     root: Any = None
     start: int = 0
-    places: dict[int, Any] = field(default_factory=dict)
+    places: dict[int, Any] = msgspec.field(default_factory=dict)
     """Per object or list, by identity: packed offsets of each key and value, or offsets of each item."""
 
     def find(self, path: Path) -> tuple[int, int]:
@@ -277,8 +276,7 @@ class Assembly:
                 yield "<<"
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate(Noted):
+class Duplicate(Noted, frozen=True):
     """A key that was written before, and where."""
 
     first: int

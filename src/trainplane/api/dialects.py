@@ -1,9 +1,10 @@
 """The dialects of the family: documents of OME and of older Kubeflow Trainers, read in the hub's words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
+
+import msgspec
 
 from trainplane.api.draft import Draft, Move
 from trainplane.api.meta import Raw
@@ -73,8 +74,7 @@ UNSAYABLE = (UNKNOWN_VERSION, UNKNOWN_KIND, OLD_OPERATOR_KIND, NO_EQUIVALENT)
 """The notes after which there is no document in the hub's words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Converted:
+class Converted(msgspec.Struct, frozen=True):
     """A document in the hub's words, what there is to say about the author's, and where its parts come from."""
 
     raw: Raw
@@ -182,7 +182,7 @@ def _runtime(raw: Raw, draft: Draft, *, dialect: bool) -> Raw:
             labelled[(*JOBS, index, "name")] = f"converted, it carries the label {ANCESTOR_LABEL}: {step}"
     for problem in roles.problems:
         told = problem.rule in (TRAINER_INFERRED, LAUNCHER_INFERRED, INITIALIZER_INFERRED) and problem.path in labelled
-        draft.notes.append(replace(problem, todo=labelled[problem.path]) if told else problem)
+        draft.notes.append(msgspec.structs.replace(problem, todo=labelled[problem.path]) if told else problem)
     return dict(_framework(new, roles, draft, dialect=dialect))
 
 

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
+
+import msgspec
 
 from trainplane.api import rules
 from trainplane.api.assemble import Assembly, Duplicate, Marks, Noted, TooMuchError
@@ -18,8 +19,7 @@ _JSON = re.compile(r"\s*[\[{]\s*(?:[\"\[{]|\Z)")
 _WORD = re.compile(r"[A-Za-z]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(msgspec.Struct, frozen=True):
     """A line and a column, both counted from 1."""
 
     line: int
@@ -92,15 +92,14 @@ class Document:
         if word is None or not isinstance(WORDS.get(word.group()), bool) or word.group() in ("true", "false"):
             return problem
         what = f"{word.group()} without quotes is a boolean in YAML: {problem.what}"
-        return replace(problem, what=what, todo=f'quote it: "{word.group()}"')
+        return msgspec.structs.replace(problem, what=what, todo=f'quote it: "{word.group()}"')
 
 
-@dataclass(slots=True)
-class Parsed:
+class Parsed(msgspec.Struct):
     """The objects of a text, and what is wrong with the text itself."""
 
-    documents: list[Document] = field(default_factory=list)
-    problems: list[Located] = field(default_factory=list)
+    documents: list[Document] = msgspec.field(default_factory=list)
+    problems: list[Located] = msgspec.field(default_factory=list)
 
 
 def parse(data: bytes | str, file: str = "-") -> Parsed:
@@ -210,5 +209,7 @@ def _located(notes: list[Noted], source: _Source) -> Iterator[Located]:
         problem = note.problem
         if isinstance(note, Duplicate):
             first = source.position(note.first)
-            problem = replace(problem, what=f"{problem.what}, first at line {first.line}, column {first.column}")
+            problem = msgspec.structs.replace(
+                problem, what=f"{problem.what}, first at line {first.line}, column {first.column}"
+            )
         yield source.locate(problem, note.offset)

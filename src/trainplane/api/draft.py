@@ -1,12 +1,11 @@
 """A document on its way into the hub's words: what it has become, what there is to say, and what moved where."""
 
-from dataclasses import dataclass
+import msgspec
 
 from trainplane.api.problem import Path, Problem, Rule
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """A part of the converted document, and the part of the author's document it comes from."""
 
     new: Path

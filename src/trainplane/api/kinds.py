@@ -1,10 +1,11 @@
 """The Kind table: each kind's Python type, group, version, plural and scope, and what kubectl shows of it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from trainplane.api.meta import Wire
@@ -13,8 +14,7 @@ HUB = "trainer.kubeflow.org/v1alpha1"
 """The group and version that all dialects are turned into."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A column of `kubectl get`; one with a priority above 0 is shown with `-o wide` alone."""
 
     name: str
@@ -24,8 +24,7 @@ class Column:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True):
     """Where the scale subresource finds its figures."""
 
     spec: str
@@ -33,8 +32,7 @@ class Scale:
     selector: str
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """One kind of object, as discovery and CRDs describe it."""
 
     group: str
@@ -46,7 +44,7 @@ class Kind:
     namespaced: bool = True
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    columns: tuple[Column, ...] = field(default=(), repr=False)
+    columns: tuple[Column, ...] = ()
     status: bool = False
     scale: Scale | None = None
 

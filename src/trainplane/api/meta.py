@@ -1,7 +1,6 @@
 """Wire, the base of every type; Field and Law, what the schema says of a field; and the metadata all objects share."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -25,8 +24,7 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
     SCHEMA: ClassVar["Field"]
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
+class Law(msgspec.Struct, frozen=True):
     """A rule of the schema in both its forms: CEL for a real API server, Python for lint and the embedded one.
 
     `holds` gets the value and, for a transition rule, the old value (None when the rule is not a transition).
@@ -39,8 +37,7 @@ class Law:
     transition: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """What a type annotation cannot say of a field: its description, default, limits, list semantics and laws.
 
     The types decode leniently, so that an object from a newer or older cluster can always be read;

@@ -1,9 +1,10 @@
 """Where a field belongs that the API does not have in this place."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
+
+import msgspec
 
 from trainplane.api import rules
 from trainplane.api.problem import Path, Problem, did_you_mean, show
@@ -14,8 +15,7 @@ _DEEPEST = 3
 _FEW = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """An object on the way to where we are: what it holds, and what it may hold."""
 
     value: Mapping[str, Any]
@@ -23,8 +23,7 @@ class Frame:
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class _Home:
+class _Home(msgspec.Struct, frozen=True):
     """Where an unknown field belongs: below this object, above it, or here under another name."""
 
     below: Path = ()

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+
+import msgspec
 
 Path = tuple[str | int, ...]
 """A way into an object: keys and list positions."""
@@ -20,8 +21,7 @@ class Severity(StrEnum):
     INFO = "info"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """One thing that can be wrong, under an id that never changes its meaning."""
 
     id: str
@@ -33,8 +33,7 @@ class Rule:
     good: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """One thing that is wrong, or worth knowing, at one place."""
 
     rule: Rule
@@ -58,8 +57,7 @@ class Problem:
         return f"{where}{self.what}" + (f"; {self.todo}" if self.todo else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(msgspec.Struct, frozen=True):
     """A Problem at its place in a file; lines and columns count from 1."""
 
     problem: Problem
