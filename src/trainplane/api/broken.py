@@ -1,8 +1,9 @@
 """What is wrong with a text that cannot be read, and what to do about it."""
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from trainplane.api import rules
 from trainplane.api.problem import Rule
@@ -17,8 +18,7 @@ _NEAR = 200
 _LONGEST_KEY = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(msgspec.Struct, frozen=True):
     """The rule a text breaks, where, how, and the remedy."""
 
     rule: Rule
@@ -27,8 +27,7 @@ class Broken:
     todo: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(msgspec.Struct, frozen=True):
     start: int
     text: str
 
@@ -123,6 +122,9 @@ def _tab(line: _Line) -> Broken | None:
 def _dots(line: _Line) -> Broken | None:
     if line.text.strip().lstrip("- ") not in ("...", "…"):
         return None
+    if line.text.startswith("..."):
+        what = "... ends the document here, and kubectl reads nothing that follows it"
+        return Broken(rules.ELLIPSIS, line.first, what, "remove the line, or begin the next document with ---")
     what = "three dots stand where a field or an item belongs"
     return Broken(rules.ELLIPSIS, line.first, what, "remove the line, or make it a comment: # ...")
 

@@ -76,7 +76,6 @@ class _Reader:
         assembly, start = self.assembly, self.start
         scalar, mapping, sequence = yaml.ScalarEvent, yaml.MappingStartEvent, yaml.SequenceStartEvent
         ends = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
-        first = True
         while True:
             event = get()
             kind = type(event)
@@ -96,25 +95,16 @@ class _Reader:
                 self._alias(event)
             elif kind is yaml.DocumentStartEvent:
                 assembly.begin(at)
-                self._document_start(event, first=first)
-                first = False
+                self._document_start(event)
             elif kind is yaml.DocumentEndEvent:
                 yield assembly.finish()
             elif kind is yaml.StreamEndEvent:
                 return
 
-    def _document_start(self, event: Any, *, first: bool) -> None:
+    def _document_start(self, event: Any) -> None:
         if event.version or event.tags:
             self.assembly.note(
                 rules.SYNTAX, self.at, "kubectl cannot read lines that begin with %", todo="remove the directive"
-            )
-        if not first and not event.explicit:
-            dots = self.text.rfind("\n...", self.start, self.at) + 1
-            self.assembly.note(
-                rules.ELLIPSIS,
-                dots,
-                "... ends the document here, and kubectl reads nothing that follows it",
-                todo="remove the line, or begin the next document with ---",
             )
 
     def _open(self, event: Any, value: dict[str, Any] | list[Any]) -> None:
