@@ -1,0 +1,29 @@
+"""Controller: a row of the table of those who decide, and how a change of one object wakes another."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from trainplane.api.meta import Raw
+from trainplane.reconcile.decision import Decision
+from trainplane.reconcile.view import Ref, View
+
+Reconcile: TypeAlias = Callable[[Raw, View, datetime], Decision]
+"""(object, world, now) -> decision"""
+
+Wake: TypeAlias = Callable[[Raw, View], Iterable[Ref]]
+"""Which objects of the controller's kind want another look when this object changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """One controller: the kind it decides for, what its decisions own, what else wakes it, and how it decides."""
+
+    name: str
+    group: str
+    kind: str
+    reconcile: Reconcile
+    owns: tuple[tuple[str, str], ...] = ()
+    """(group, kind) of what it makes; a change there wakes the owner."""
+    watches: tuple[tuple[tuple[str, str], Wake], ...] = ()

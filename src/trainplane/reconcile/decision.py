@@ -1,0 +1,91 @@
+"""Decision: what a controller wants done, as values; `control.act` carries it out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeAlias
+
+from trainplane.api.meta import Raw
+from trainplane.reconcile.view import Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Make the object; one of that name that exists already is left alone and reported."""
+
+    object: Raw
+    generate: tuple[str, ...] = ()
+    """What only the acting side can make, such as `ssh-keys`: entropy is never drawn where decisions are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Own these fields of an object that exists under this uid; never brings a deleted object back."""
+
+    object: Raw
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Change an object that is not ours to own, by JSON merge patch, such as the size of a child Job."""
+
+    ref: Ref
+    patch: Raw
+    uid: str
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete the object of this uid."""
+
+    ref: Ref
+    uid: str
+    propagation: str = "Background"
+
+
+@dataclass(frozen=True, slots=True)
+class SetStatus:
+    """Make this the object's status."""
+
+    ref: Ref
+    status: Raw
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Place a pod on a node."""
+
+    pod: Ref
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An Event about an object."""
+
+    regarding: Ref
+    type: str
+    reason: str
+    note: str
+
+
+Action: TypeAlias = Create | Apply | Patch | Delete | SetStatus | Bind | Record
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Everything a controller wants after one look at the world, in order, and when to look again."""
+
+    actions: tuple[Action, ...] = ()
+    again: timedelta | None = field(default=None)
+
+    @classmethod
+    def of(cls, actions: Iterable[Action], *, again: timedelta | None = None) -> "Decision":
+        """A Decision of these actions."""
+        return cls(tuple(actions), again)
+
+
+NOTHING = Decision()

@@ -1,0 +1,67 @@
+"""View: the world as a controller sees it, read-only, by kind and name, by owner and by label."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from trainplane.api.meta import Raw
+
+
+class Ref(NamedTuple):
+    """The way to an object: its kind, with group, and its name; the namespace is "" where the kind has none."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, raw: Mapping[str, Any]) -> "Ref":
+        """The Ref of an object."""
+        metadata = raw.get("metadata") or {}
+        return cls(
+            group_of(raw.get("apiVersion", "")), raw.get("kind", ""), metadata.get("namespace", ""), metadata["name"]
+        )
+
+
+def group_of(api_version: str) -> str:
+    """The group of an apiVersion; "" for core."""
+    group, slash, _ = api_version.partition("/")
+    return group if slash else ""
+
+
+class View:
+    """Objects that do not change while a decision is taken."""
+
+    __slots__ = ("_by_kind", "_by_owner", "_objects")
+
+    def __init__(self, objects: Iterable[Raw] = ()) -> None:
+        self._objects: dict[Ref, Raw] = {}
+        self._by_kind: dict[tuple[str, str], list[Raw]] = defaultdict(list)
+        self._by_owner: dict[str, list[Raw]] = defaultdict(list)
+        for raw in objects:
+            ref = Ref.of(raw)
+            self._objects[ref] = raw
+            self._by_kind[ref.group, ref.kind].append(raw)
+            for owner in raw["metadata"].get("ownerReferences") or ():
+                if owner.get("controller"):
+                    self._by_owner[owner["uid"]].append(raw)
+
+    @classmethod
+    def of(cls, *objects: Raw) -> "View":
+        """A View of exactly these objects."""
+        return cls(objects)
+
+    def get(self, ref: Ref) -> Raw | None:
+        """The object, or None where there is none."""
+        return self._objects.get(ref)
+
+    def all(self, group: str, kind: str, *, namespace: str | None = None) -> Iterator[Raw]:
+        """Every object of a kind, in one namespace or in all."""
+        for raw in self._by_kind.get((group, kind), ()):
+            if namespace is None or raw["metadata"].get("namespace", "") == namespace:
+                yield raw
+
+    def controlled_by(self, uid: str) -> list[Raw]:
+        """What the object of this uid controls."""
+        return self._by_owner.get(uid, [])
