@@ -1,0 +1,32 @@
+"""The last step: amounts in their canonical form, and empty parts written as the API has them."""
+
+from typing import Any
+
+from trainplane.api.meta import Raw
+from trainplane.api.quantity import canonical
+from trainplane.trainjob.plan import POD, Plan
+from trainplane.trainjob.tree import at
+
+
+def shape(plan: Plan) -> Plan:
+    """Write amounts canonically and name the empty parts, as typed clients do, so that comparing finds no noise."""
+    for index, job in enumerate(plan.replicated_jobs):
+        here = ("spec", "replicatedJobs", index)
+        for path in (("template", "metadata"), (*POD, "metadata")):
+            if at(job, path) is None:
+                plan = plan.with_value((*here, *path), {})
+        for kind in ("containers", "initContainers"):
+            for i, container in enumerate(at(job, (*POD, "spec", kind)) or ()):
+                tidy = amounts(container.get("resources") or {})
+                if tidy != container.get("resources"):
+                    plan = plan.with_pod(index, ("spec", kind, i, "resources"), tidy)
+    return plan
+
+
+def amounts(resources: Raw) -> Raw:
+    """Resource requirements with every amount in canonical form; an amount that is none is kept as it is."""
+    out: dict[str, Any] = dict(resources)
+    for what in ("limits", "requests"):
+        if isinstance(out.get(what), dict):
+            out[what] = {name: canonical(amount) for name, amount in out[what].items()}
+    return out

@@ -1,0 +1,62 @@
+"""spec.runtimePatches onto the template: each manager's patch in order, by strategic merge."""
+
+from collections.abc import Iterator
+
+from trainplane.api.jobset import JobSetSpec
+from trainplane.api.merge import strategic_merge
+from trainplane.api.meta import Raw
+from trainplane.api.problem import Path
+from trainplane.api.schema import openapi
+from trainplane.trainjob.blame import difference
+from trainplane.trainjob.plan import Plan, Source
+from trainplane.trainjob.tree import at, positions
+
+PATCHES = ("spec", "runtimePatches")
+TEMPLATE = ("trainingRuntimeSpec", "template")
+MERGED = "as the strategic merge of this patch left it"
+
+
+def patches(plan: Plan) -> Plan:
+    """Each patch changes the template that the patches before it left; replicated jobs keep their order."""
+    for index in range(count(plan)):
+        plan = patched(plan, index)
+    return plan
+
+
+def count(plan: Plan) -> int:
+    """How many patches the TrainJob has."""
+    return len(at(plan.raw_job, PATCHES) or ())
+
+
+def patched(plan: Plan, index: int) -> Plan:
+    """One manager's patch: labels and annotations of the JobSet, and its spec."""
+    patch, source = at(plan.raw_job, (*PATCHES, index)), Source("job", (*PATCHES, index, *TEMPLATE))
+    metadata = at(patch, (*TEMPLATE, "metadata")) or {}
+    for what in ("labels", "annotations"):
+        for key, value in (metadata.get(what) or {}).items():
+            plan = plan.with_value(
+                ("metadata", what, key),
+                value,
+                source=Source(source.document, (*source.path, "metadata", what, key)),
+            )
+    spec = at(patch, (*TEMPLATE, "spec"))
+    if not spec:
+        return plan
+    merged: Raw = strategic_merge(plan.jobset["spec"], spec, openapi(JobSetSpec))
+    order = [job["name"] for job in plan.replicated_jobs]
+    # A strategic merge puts what is new in front; jobs keep their places, by which roles know them.
+    merged["replicatedJobs"] = sorted(
+        merged.get("replicatedJobs") or [],
+        key=lambda job: order.index(job["name"]) if job["name"] in order else len(order),
+    )
+    return plan.with_value(
+        ("spec",), merged, source=Source(source.document, (*source.path, "spec"), MERGED)
+    ).with_reads(word_for_word(plan, merged, spec, Source(source.document, (*source.path, "spec"))))
+
+
+def word_for_word(plan: Plan, merged: Raw, patch: Raw, source: Source) -> Iterator[tuple[Path, Source]]:
+    """What of the merged spec stands in the patch itself; the rest the merge moved or joined."""
+    for path, value, _ in difference(plan.jobset["spec"], merged, ()):
+        there = positions(patch, path)
+        if len(there) == len(path) and at(patch, there) == value:
+            yield ("spec", *path), Source(source.document, (*source.path, *path))
