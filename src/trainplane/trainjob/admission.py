@@ -1,0 +1,145 @@
+"""Admission: a TrainJob or runtime is filled in and judged, by the same words in the webhook and the embedded API."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import TypeAlias
+
+from trainplane.api.meta import Raw
+from trainplane.api.problem import Problem, Severity
+from trainplane.api.rules import LAW
+from trainplane.api.structural import broken_laws
+from trainplane.api.trainer import API_VERSION, TRAINING_RUNTIME, TrainingRuntime, TrainJob
+from trainplane.reconcile.view import Ref, View, group_of
+from trainplane.trainjob import advise as advice
+from trainplane.trainjob import default as defaults
+from trainplane.trainjob import plan_rules, snapshot
+from trainplane.trainjob import validate as checks
+from trainplane.trainjob.default import time_free
+from trainplane.trainjob.nodes import JOBS
+from trainplane.trainjob.pipeline import Refused, build
+from trainplane.trainjob.plan import POD
+from trainplane.trainjob.tree import at
+
+Lookup: TypeAlias = Callable[[Ref], Raw | None]
+"""The object of a Ref, read live: a TrainJob sent right after its runtime must find it."""
+
+SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
+PATCHES = ("spec", "runtimePatches")
+NODES = ("spec", "trainer", "numNodes")
+
+
+def default(new: Raw, old: Raw | None, lookup: Lookup, *, now: datetime) -> Raw:
+    """The object as it will be stored."""
+    if new.get("kind") != "TrainJob":
+        return defaults.runtime(new)
+    filled = defaults.trainjob(new, now=now, old=old)
+    return defaults.trainjob(filled, now=now, old=old, on=runtime_of(filled, old, lookup))
+
+
+def validate(new: Raw, old: Raw | None, lookup: Lookup) -> Iterator[Problem]:
+    """Everything that is wrong with a defaulted object of the right shape, and what its author should know."""
+    type_ = TrainJob if new.get("kind") == "TrainJob" else TrainingRuntime
+    for path, law in broken_laws(type_, new, old):
+        yield Problem(LAW, path, law.message, law.todo)
+    if type_ is TrainingRuntime:
+        yield from checks.runtime(new)
+        # Advice is for the author when the runtime is made, not for everyone who later touches it.
+        yield from advice.runtime(new) if old is None else ()
+    else:
+        yield from trainjob(new, old, lookup)
+
+
+def trainjob(new: Raw, old: Raw | None, lookup: Lookup) -> Iterator[Problem]:
+    """A TrainJob judged by itself, on its runtime, and against what it was."""
+    found = list(checks.trainjob(new))
+    yield from found
+    runtime = runtime_of(new, old, lookup)
+    if runtime is None:
+        # What an update changes is not the runtime's business: a job outlives the runtime it was made from.
+        if old is None and not any(p.path[:2] == ("spec", "runtimeRef") for p in found):
+            yield not_found(new, lookup)
+        return
+    if old is not None:
+        yield from changed(new, old, runtime, lookup)
+    on_it = [*checks.pair(new, runtime), *priorities(runtime, lookup)]
+    yield from on_it
+    yield from advice.pair(new, runtime)
+    if not any(p.severity is Severity.ERROR for p in (*found, *on_it)):
+        yield from unbuildable(new, runtime)
+
+
+def runtime_of(job: Raw, old: Raw | None, lookup: Lookup) -> Raw | None:
+    """The runtime a TrainJob runs on: the one it keeps in its snapshot, else the live one."""
+    if not isinstance(at(job, ("spec", "runtimeRef", "name")), str):
+        return None
+    if old is not None:
+        kept = lookup(snapshot.snapshot_ref(job))
+        if kept is not None:
+            try:
+                return snapshot.recall(job, View.of(kept))
+            except snapshot.Unusable:
+                return None
+    return found_by(job, lookup)
+
+
+def found_by(job: Raw, lookup: Lookup) -> Raw | None:
+    """The live runtime that a TrainJob names, with its defaults."""
+    live = next(filter(None, map(lookup, snapshot.runtime_refs(job))), None)
+    return None if live is None else defaults.runtime(live)
+
+
+def not_found(job: Raw, lookup: Lookup) -> Problem:
+    """That the runtime is not there, and where one of that name is."""
+    ref = job["spec"]["runtimeRef"]
+    name, kind = ref["name"], ref.get("kind")
+    other = "ClusterTrainingRuntime" if kind == TRAINING_RUNTIME else TRAINING_RUNTIME
+    namespace = job["metadata"].get("namespace", "")
+    where = f" in the namespace {namespace}" if kind == TRAINING_RUNTIME and namespace else ""
+    todo = "create it first, or correct the name"
+    if lookup(Ref(group_of(API_VERSION), other, namespace if other == TRAINING_RUNTIME else "", name)):
+        todo = f"there is a {other} of that name: set spec.runtimeRef.kind to {other}"
+    return Problem(plan_rules.RUNTIME_MISSING, ("spec", "runtimeRef"), f"there is no {kind} named {name}{where}", todo)
+
+
+def changed(new: Raw, old: Raw, runtime: Raw, lookup: Lookup) -> Iterator[Problem]:
+    """What may not change now: the size without bounds to move in, and patches while pods run."""
+    both = at(old, ("spec", "trainer")) is not None and at(new, ("spec", "trainer")) is not None
+    if both and at(new, NODES) != at(old, NODES):
+        if defaults.starting_size(runtime) is None:
+            todo = "only jobs whose runtime has torch.elasticPolicy bounds can be resized; create the job anew"
+            yield Problem(plan_rules.SIZE_IS_FIXED, NODES, "the number of nodes cannot change after creation", todo)
+    before, after = ([time_free(p) for p in at(raw, PATCHES) or ()] for raw in (old, new))
+    if before == after:
+        return
+    if not at(old, ("spec", "suspend")) and not at(new, ("spec", "suspend")):
+        what = "patches can change only while the job is suspended"
+        yield Problem(plan_rules.PATCH_WHILE_RUNNING, PATCHES, what, "set spec.suspend to true first")
+        return
+    metadata = new["metadata"]
+    jobset = lookup(Ref("jobset.x-k8s.io", "JobSet", metadata.get("namespace", ""), metadata["name"]))
+    for job in at(jobset, ("status", "replicatedJobsStatus")) or ():
+        if job.get("active"):
+            what = f"{job['name']} still has running pods, and patches can change only when none runs"
+            yield Problem(plan_rules.PATCH_WHILE_RUNNING, PATCHES, what, "wait until its pods are gone, then try again")
+
+
+def priorities(runtime: Raw, lookup: Lookup) -> Iterator[Problem]:
+    """The PriorityClasses that Volcano would look for and not find."""
+    if at(runtime, ("spec", "podGroupPolicy", "volcano")) is None:
+        return
+    named = [at(runtime, ("spec", "podGroupPolicy", "volcano", "priorityClassName"))]
+    named += [at(job, (*POD, "spec", "priorityClassName")) for job in at(runtime, JOBS) or ()]
+    for name in dict.fromkeys(filter(None, named)):
+        if name not in SYSTEM_PRIORITIES and not lookup(Ref("scheduling.k8s.io", "PriorityClass", "", name)):
+            what = f"the runtime names the PriorityClass {name}, and there is none"
+            yield Problem(
+                plan_rules.PRIORITY_MISSING, ("spec", "runtimeRef"), what, "create it, or use another runtime"
+            )
+
+
+def unbuildable(job: Raw, runtime: Raw) -> Iterator[Problem]:
+    """What only rendering the job shows."""
+    try:
+        yield from build(job, runtime).problems
+    except Refused as refused:
+        yield from refused.problems

@@ -1,0 +1,59 @@
+"""Defaults: what a TrainJob or runtime means where it says nothing. The webhook and the embedded API call the same."""
+
+from datetime import datetime
+from typing import Any
+
+from trainplane.api.meta import Raw
+from trainplane.api.structural import defaulted
+from trainplane.api.trainer import TrainingRuntime, TrainJob
+from trainplane.trainjob.status import stamp
+from trainplane.trainjob.tree import at, put
+
+ELASTIC = ("spec", "mlPolicy", "torch", "elasticPolicy")
+
+
+def runtime(raw: Raw) -> Raw:
+    """A runtime with the schema's defaults filled in."""
+    filled: Raw = defaulted(TrainingRuntime, raw)
+    return filled
+
+
+def trainjob(raw: Raw, *, now: datetime, old: Raw | None = None, on: Raw | None = None) -> Raw:
+    """A TrainJob with its defaults filled in; `old` is what it was before an update, `on` the runtime it names.
+
+    A patch gets the time at which it was made or last changed. A job on an elastic runtime gets its starting size
+    written down, so that there is a number to scale.
+    """
+    filled: Raw = defaulted(TrainJob, raw)
+    patches = at(filled, ("spec", "runtimePatches"))
+    if patches:
+        before = {p.get("manager"): p for p in at(old, ("spec", "runtimePatches")) or ()}
+        stamped = [timed(patch, before.get(patch.get("manager")), now) for patch in patches]
+        filled = put(filled, ("spec", "runtimePatches"), stamped)
+    if on is not None and at(filled, ("spec", "trainer", "numNodes")) is None:
+        size = starting_size(on)
+        if size is not None:
+            filled = put(filled, ("spec", "trainer", "numNodes"), size)
+    return filled
+
+
+def timed(patch: Raw, before: Raw | None, now: datetime) -> Raw:
+    """A patch with its time: the old one where nothing else changed, now where it is new or was changed."""
+    if before is not None:
+        same = time_free(patch) == time_free(before)
+        when = before.get("time") if same else stamp(now)
+        return {**time_free(patch), "time": when} if when else time_free(patch)
+    return patch if patch.get("time") else {**patch, "time": stamp(now)}
+
+
+def time_free(patch: Raw) -> Raw:
+    """A patch without its time: what counts when two are compared."""
+    return {key: value for key, value in patch.items() if key != "time"}
+
+
+def starting_size(on: Raw) -> int | None:
+    """With how many nodes a job on an elastic runtime starts; None where its size cannot change."""
+    if at(on, (*ELASTIC, "minNodes")) is None:
+        return None
+    size: Any = at(on, ("spec", "mlPolicy", "numNodes"))
+    return int(size if size is not None else at(on, (*ELASTIC, "minNodes")))
