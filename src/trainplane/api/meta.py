@@ -35,6 +35,8 @@ class Law(msgspec.Struct, frozen=True):
     holds: Callable[[Any, Any], bool]
     todo: str = ""
     transition: bool = False
+    about: tuple[str, ...] = ()
+    """The field below that the law is about, where a schema cannot hang it there itself."""
 
 
 class Field(msgspec.Struct, frozen=True):

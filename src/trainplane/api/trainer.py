@@ -93,12 +93,14 @@ _RFC1035_NAME = Law(
     message="metadata.name must be an RFC 1035 label",
     holds=_rfc1035,
     todo="use lower-case letters, digits and '-', begin with a letter and end with a letter or a digit",
+    about=("metadata", "name"),
 )
 _SHORT_NAME = Law(
     cel="size(self.metadata.name) <= 63",
     message="metadata.name must have at most 63 characters",
     holds=_short,
     todo="shorten it: names of pods and services are made from it",
+    about=("metadata", "name"),
 )
 _STORAGE_URI = Law(
     cel="self == '' || self.matches('^[A-Za-z][A-Za-z0-9+.-]*://.+$')",

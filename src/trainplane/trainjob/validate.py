@@ -83,12 +83,16 @@ def trainjob(obj: Mapping[str, Any]) -> Iterator[Problem]:
 
 def pair(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Problem]:
     """Everything for which a TrainJob is refused on this runtime; paths are the TrainJob's."""
+    # The frameworks bring the whole pipeline along, which a document by itself does not need.
+    from trainplane.trainjob.frameworks import torchtune
+
     yield from _reserved(job, runtime)
     yield from _bounds(job, runtime)
     yield from _image(job, runtime)
     yield from _launcher(job, runtime)
     yield from _initializers(job, runtime)
     yield from _patch_targets(job, runtime)
+    yield from torchtune.problems(job, runtime)
 
 
 def node_count(runtime: Mapping[str, Any]) -> int | None:
@@ -290,10 +294,21 @@ def _launcher(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Pr
 def _initializers(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Problem]:
     roles = roles_of(runtime)
     for field, role in (("dataset", roles.dataset_initializer), ("model", roles.model_initializer)):
-        if look(job, "spec", "initializer", field) is not None and role is None:
+        if look(job, "spec", "initializer", field) is None:
+            continue
+        path: Path = ("spec", "initializer", field)
+        if role is None:
             what = f"the runtime has no job {field}-initializer that would fetch it"
-            todo = "use a runtime that has one, or remove the field"
-            yield Problem(rules.INITIALIZER_NOWHERE, ("spec", "initializer", field), what, todo)
+            yield Problem(rules.INITIALIZER_NOWHERE, path, what, "use a runtime that has one, or remove the field")
+        elif role.container and not any(
+            mount.get("name") == "initializer"
+            for _, mount in objects_at(
+                runtime, *JOBS, role.index, *POD, "containers", role.container.index, "volumeMounts"
+            )
+        ):
+            what = f"the runtime's {role.name} mounts no volume initializer, so what it fetches would be lost"
+            todo = "mount a volume called initializer in the runtime, in the initializer and in the trainer"
+            yield Problem(rules.INITIALIZER_NOWHERE, path, what, todo)
 
 
 def _patch_targets(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Problem]:
