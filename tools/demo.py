@@ -28,6 +28,11 @@ STEPS: tuple[tuple[str, list[str], int], ...] = (
         32,
     ),
     (
+        "See what a TrainJob becomes: the arithmetic, what may surprise, the objects.",
+        ["explain", "examples/kubeflow/trainjob.yaml", "--runtime-dir", "examples/kubeflow"],
+        30,
+    ),
+    (
         "Teach Kubernetes the same words: `trainplane crds | kubectl apply -f -`.",
         ["crds", "trainjobs"],
         9,
