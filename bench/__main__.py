@@ -10,6 +10,7 @@ import yaml
 
 from bench.documents import fill, trainjob
 from bench.measure import Row, interleaved, per_second, table
+from bench.rendering import growth, profile, rendering
 from tools import ROOT, bold
 from trainplane.api.decode import decode
 from trainplane.api.trainer import TrainJob
@@ -85,9 +86,14 @@ def main() -> None:
     given = parser.parse_args()
     words = table([decoding()])
     commands = table([*starting(rounds=given.rounds), linting(rounds=max(3, given.rounds // 4))])
-    print(f"{bold('The words')}\n\n{words}\n\n{bold('The command')}\n\n{commands}")
+    renders = table([*rendering(), *growth()])
+    profiles = "\n\n".join(profile(blame=blame) for blame in (False, True))
+    print(f"{bold('The words')}\n\n{words}\n\n{bold('Rendering')}\n\n{renders}\n")
+    print(f"{bold('What dominates rendering, plain and with blame')}\n\n{profiles}\n")
+    print(f"{bold('The command')}\n\n{commands}")
     if given.record:
-        PAGE.write_text(PAGE_TEXT.format(words=words, commands=commands), encoding="utf-8")
+        page = PAGE_TEXT.format(words=words, renders=renders, profiles=profiles, commands=commands)
+        PAGE.write_text(page, encoding="utf-8")
 
 
 PAGE_TEXT = """\
@@ -100,6 +106,16 @@ No test is timed.
 ## The words
 
 {words}
+
+## Rendering
+
+{renders}
+
+What dominates, plain and then with blame, over 200 renders:
+
+```text
+{profiles}
+```
 
 ## The command
 
