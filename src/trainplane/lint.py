@@ -19,8 +19,7 @@ from trainplane.api.meta import Raw
 from trainplane.api.problem import Located, Path, Problem, Rule, Severity
 from trainplane.api.schema import openapi
 from trainplane.jobset import rules as of_jobset
-from trainplane.jobset import validate as jobset
-from trainplane.trainjob import access, advise, validate
+from trainplane.trainjob import advise, validate
 from trainplane.trainjob import rules as of_trainjob
 
 RUNTIME_KINDS = ("ClusterTrainingRuntime", "TrainingRuntime")
@@ -142,6 +141,11 @@ def _dialect_word(problem: Problem, read: Read) -> bool:
 
 
 def _structure(hub: Mapping[str, Any], kind: Kind) -> Iterator[Problem]:
+    # A TrainJob is the most frequent guest, and needs neither of these.
+    if kind.kind == "JobSet" or kind.kind in RUNTIME_KINDS:
+        from trainplane.jobset import validate as jobset
+    if kind.kind == "Role":
+        from trainplane.trainjob import access
     if kind.api_version == HUB and kind.kind in RUNTIME_KINDS:
         yield from validate.runtime(hub)
         yield from advise.runtime(hub)

@@ -63,6 +63,10 @@ BOUNDS = {f"{ELASTIC}.minNodes": 2, f"{ELASTIC}.maxNodes": 8}
 LABEL = "trainer~kubeflow~org/trainjob-ancestor-step"
 MPI = {POLICY: {"numNodes": 2, "mpi": {"numProcPerNode": 2}}}
 LAUNCHER = job("launcher")
+FETCHING = changed(
+    job("model-initializer"),
+    {"template.spec.template.spec.containers.0.volumeMounts": [{"name": "initializer", "mountPath": "/workspace"}]},
+)
 
 
 @pytest.mark.parametrize(
@@ -352,9 +356,15 @@ def test_variables_of_the_trainer_are_not_a_patchs_to_set() -> None:
         ),
         pytest.param(
             {"spec.initializer.model.storageUri": "hf://a/b"},
-            {JOBS: [job("model-initializer"), job()]},
+            {JOBS: [FETCHING, job()]},
             [],
             id="a model and its initializer",
+        ),
+        pytest.param(
+            {"spec.initializer.model.storageUri": "hf://a/b"},
+            {JOBS: [job("model-initializer"), job()]},
+            [("TP113", "spec.initializer.model")],
+            id="a model with nowhere to put it",
         ),
         pytest.param(
             {},

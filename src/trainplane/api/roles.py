@@ -1,9 +1,10 @@
 """Which replicated job of a runtime plays which part, and which of its containers is meant."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 from trainplane.api.problem import Path, Problem, Rule
 from trainplane.api.raw import as_object, look, named_items
@@ -38,8 +39,7 @@ class Found(StrEnum):
     ONLY = "only one"
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(msgspec.Struct, frozen=True):
     """The container of a job that the settings of a TrainJob reach."""
 
     index: int
@@ -47,8 +47,7 @@ class Container:
     found: Found
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(msgspec.Struct, frozen=True):
     """A replicated job that plays a part."""
 
     index: int
@@ -57,16 +56,14 @@ class Role:
     container: Container | None
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(msgspec.Struct, frozen=True):
     """A replicated job that plays no part: it runs as it is written."""
 
     index: int
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Roles:
+class Roles(msgspec.Struct, frozen=True):
     """The parts of a runtime's replicated jobs, and what was inferred or is unclear about them."""
 
     trainer: Role | None = None

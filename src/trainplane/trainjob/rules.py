@@ -340,9 +340,10 @@ LAUNCHER_NOWHERE = Rule(
 INITIALIZER_NOWHERE = Rule(
     "TP113",
     Severity.ERROR,
-    "An initializer that the runtime does not have",
-    "spec.initializer is carried out by the runtime's job dataset-initializer or model-initializer, and this runtime "
-    "has no such job: nothing would be fetched. Use a runtime with that stage, or remove the field.",
+    "An initializer that the runtime cannot serve",
+    "spec.initializer is carried out by the runtime's job dataset-initializer or model-initializer, which puts what it "
+    "fetches into the volume initializer. Without the job nothing is fetched, without the volume it is lost. Use a "
+    "runtime that has both, or remove the field.",
 )
 RUNTIME_DEPRECATED = Rule(
     "TP114",

@@ -4,6 +4,8 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Problem
 from trainplane.api.roles import Role, Roles, Stage
@@ -61,9 +63,9 @@ def moved_roles(roles: Roles, order: Sequence[int]) -> Roles:
     now = {old: new for new, old in enumerate(order)}
 
     def moved(role: Role | None) -> Role | None:
-        return replace(role, index=now[role.index]) if role else None
+        return structs.replace(role, index=now[role.index]) if role else None
 
-    return replace(
+    return structs.replace(
         roles,
         trainer=moved(roles.trainer),
         launcher=moved(roles.launcher),
