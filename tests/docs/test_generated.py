@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tools import cli_reference, rules_reference
+from tools import cli_reference, differences, rules_reference
 from tools.generated import stale
 from trainplane.cli.group import load
 from trainplane.cli.help import rules
@@ -14,7 +14,11 @@ from trainplane.cli.main import VERBS
 
 @pytest.mark.parametrize(
     ("path", "text"),
-    [(cli_reference.PATH, cli_reference.render), (rules_reference.PATH, rules_reference.render)],
+    [
+        (cli_reference.PATH, cli_reference.render),
+        (rules_reference.PATH, rules_reference.render),
+        (differences.PATH, differences.render),
+    ],
     ids=["cli", "rules"],
 )
 def test_the_committed_file_is_current(path: Path, text: object) -> None:
