@@ -75,7 +75,8 @@ def prune(value: Any, schema: Schema) -> Any:
 
 
 def _broken(node: Schema, value: Any, old: Any) -> list[tuple[Path, Law]]:
-    found: list[tuple[Path, Law]] = [(law.about, law) for law in node.get(VALIDATIONS, ()) if not _holds(law, value, old)]
+    broken = [law for law in node.get(VALIDATIONS, ()) if not _holds(law, value, old)]
+    found: list[tuple[Path, Law]] = [(law.about, law) for law in broken]
     past = _past(node, old)
     for step, child, item in _children(node, value):
         if isinstance(item, _HOLDS_MORE) or VALIDATIONS in child:

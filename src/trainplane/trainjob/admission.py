@@ -25,6 +25,7 @@ Lookup: TypeAlias = Callable[[Ref], Raw | None]
 
 SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
 PATCHES = ("spec", "runtimePatches")
+TRAINER = ("spec", "trainer")
 NODES = ("spec", "trainer", "numNodes")
 
 
@@ -103,11 +104,12 @@ def not_found(job: Raw, lookup: Lookup) -> Problem:
 
 def changed(new: Raw, old: Raw, runtime: Raw, lookup: Lookup) -> Iterator[Problem]:
     """What may not change now: the size without bounds to move in, and patches while pods run."""
-    both = at(old, ("spec", "trainer")) is not None and at(new, ("spec", "trainer")) is not None
-    if both and at(new, NODES) != at(old, NODES):
-        if defaults.starting_size(runtime) is None:
-            todo = "only jobs whose runtime has torch.elasticPolicy bounds can be resized; create the job anew"
-            yield Problem(plan_rules.SIZE_IS_FIXED, NODES, "the number of nodes cannot change after creation", todo)
+    if (at(old, TRAINER) is None) != (at(new, TRAINER) is None):
+        what = "spec.trainer cannot be added or removed after creation: the job's pods are made from it"
+        yield Problem(plan_rules.TRAINER_IS_FIXED, TRAINER, what, "create the job anew")
+    elif at(new, NODES) != at(old, NODES) and defaults.starting_size(runtime) is None:
+        todo = "only jobs whose runtime has torch.elasticPolicy bounds can be resized; create the job anew"
+        yield Problem(plan_rules.SIZE_IS_FIXED, NODES, "the number of nodes cannot change after creation", todo)
     before, after = ([time_free(p) for p in at(raw, PATCHES) or ()] for raw in (old, new))
     if before == after:
         return

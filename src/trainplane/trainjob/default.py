@@ -31,7 +31,8 @@ def trainjob(raw: Raw, *, now: datetime, old: Raw | None = None, on: Raw | None 
         stamped = [timed(patch, before.get(patch.get("manager")), now) for patch in patches]
         filled = put(filled, ("spec", "runtimePatches"), stamped)
     if on is not None and at(filled, ("spec", "trainer", "numNodes")) is None:
-        size = starting_size(on)
+        # An update that leaves the size out keeps the one the job has: it must not shrink by accident.
+        size = starting_size(on) if old is None else at(old, ("spec", "trainer", "numNodes"))
         if size is not None:
             filled = put(filled, ("spec", "trainer", "numNodes"), size)
     return filled

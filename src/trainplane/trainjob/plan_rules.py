@@ -53,3 +53,10 @@ PRIORITY_MISSING = Rule(
     "Volcano takes the priority of a gang from a PriorityClass of the cluster, and pods that name one that is not "
     "there are refused. Create the class, or name one that `kubectl get priorityclasses` lists.",
 )
+TRAINER_IS_FIXED = Rule(
+    "TP214",
+    Severity.ERROR,
+    "spec.trainer cannot come or go",
+    "The pods of a job are made from spec.trainer when it is created, and the JobSet keeps their template from then "
+    "on. A section that is added or removed later could never take effect. Create the job anew.",
+)
