@@ -19,7 +19,7 @@ from trainplane.cli.main import VERBS
         (rules_reference.PATH, rules_reference.render),
         (differences.PATH, differences.render),
     ],
-    ids=["cli", "rules"],
+    ids=["cli", "rules", "differences"],
 )
 def test_the_committed_file_is_current(path: Path, text: object) -> None:
     assert callable(text)
