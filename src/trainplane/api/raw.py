@@ -5,11 +5,14 @@ from typing import Any
 
 from trainplane.api.meta import Raw
 
+_OBJECT = (dict, Mapping)
+"""Asking for a Mapping alone takes four times as long where a dict is given, and nearly all are."""
+
 
 def look(value: Any, *path: str | int) -> Any:
     """What is at a path, or None."""
     for step in path:
-        if isinstance(value, Mapping):
+        if isinstance(value, _OBJECT):
             value = value.get(step)
         elif isinstance(value, list | tuple) and isinstance(step, int) and step < len(value):
             value = value[step]
@@ -20,7 +23,7 @@ def look(value: Any, *path: str | int) -> Any:
 
 def as_object(value: Any) -> Mapping[str, Any]:
     """The value if it is an object, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, _OBJECT) else {}
 
 
 def named_items(value: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:

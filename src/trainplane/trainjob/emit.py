@@ -5,22 +5,26 @@ from typing import Any
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import canonical
 from trainplane.trainjob.plan import POD, Plan
-from trainplane.trainjob.tree import at
+from trainplane.trainjob.tree import at, put
 
 
 def shape(plan: Plan) -> Plan:
     """Write amounts canonically and name the empty parts, as typed clients do, so that comparing finds no noise."""
-    for index, job in enumerate(plan.replicated_jobs):
-        here = ("spec", "replicatedJobs", index)
-        for path in (("template", "metadata"), (*POD, "metadata")):
-            if at(job, path) is None:
-                plan = plan.with_value((*here, *path), {})
-        for kind in ("containers", "initContainers"):
-            for i, container in enumerate(at(job, (*POD, "spec", kind)) or ()):
-                tidy = amounts(container.get("resources") or {})
-                if tidy != container.get("resources"):
-                    plan = plan.with_pod(index, ("spec", kind, i, "resources"), tidy)
-    return plan
+    jobs = [shaped(job) for job in plan.replicated_jobs]
+    return plan if jobs == plan.replicated_jobs else plan.with_value(("spec", "replicatedJobs"), jobs)
+
+
+def shaped(job: Raw) -> Raw:
+    """One replicated job in that form."""
+    for path in (("template", "metadata"), (*POD, "metadata")):
+        if at(job, path) is None:
+            job = put(job, path, {})
+    for kind in ("containers", "initContainers"):
+        for i, container in enumerate(at(job, (*POD, "spec", kind)) or ()):
+            tidy = amounts(container.get("resources") or {})
+            if tidy != container.get("resources"):
+                job = put(job, (*POD, "spec", kind, i, "resources"), tidy)
+    return job
 
 
 def amounts(resources: Raw) -> Raw:

@@ -1,7 +1,7 @@
 """The pipeline: the steps from a TrainJob and its runtime to a Plan, in order, and the blame for what each did."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -92,7 +92,7 @@ def build(job: Raw, runtime: Raw, around: Surroundings = ALONE) -> Plan:
     """What the TrainJob becomes on this runtime. Both are in the hub's words and defaulted."""
     plan = start(job, runtime, around)
     for step in STEPS:
-        plan = replace(step(plan), reads=())
+        plan = step(plan).but(reads=())
     return accepted(plan)
 
 
@@ -105,7 +105,7 @@ def build_with_blame(job: Raw, runtime: Raw, around: Surroundings = ALONE) -> tu
         for part in parts(step, plan):
             after = part(plan)
             chains = mark(chains, before, after, step=step.__name__)
-            plan = before = replace(after, reads=())
+            plan = before = after.but(reads=())
     return accepted(plan), chains
 
 

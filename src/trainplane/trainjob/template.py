@@ -1,6 +1,5 @@
 """The first step, the runtime's JobSet template; and the step that gives the JobSet its name and owner."""
 
-from dataclasses import replace
 from typing import Any
 
 from trainplane.api.meta import Raw
@@ -11,7 +10,7 @@ from trainplane.trainjob.plan import Plan, Source
 def template(plan: Plan) -> Plan:
     """The runtime's template is the JobSet to begin with: its spec whole, its labels and annotations."""
     written: Raw = (plan.raw_runtime.get("spec") or {}).get("template") or {}
-    plan = replace(plan, jobset={**plan.jobset, "spec": {}})
+    plan = plan.but(jobset={**plan.jobset, "spec": {}})
     for field, value in (written.get("spec") or {}).items():
         plan = plan.with_value(("spec", field), value, source=Source("runtime", ("spec", "template", "spec", field)))
     for what in ("labels", "annotations"):

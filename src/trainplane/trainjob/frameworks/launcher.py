@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 
 from msgspec import structs
 
@@ -50,7 +49,7 @@ def behind(plan: Plan, launcher: Role, trainer: Role) -> Plan:
     order.remove(launcher.index)
     order.insert(order.index(trainer.index) + 1, launcher.index)
     plan = plan.with_value(("spec", "replicatedJobs"), [plan.replicated_jobs[i] for i in order])
-    return replace(plan, roles=moved_roles(plan.roles, order))
+    return plan.but(roles=moved_roles(plan.roles, order))
 
 
 def waits_for(job: Raw, name: str) -> bool:

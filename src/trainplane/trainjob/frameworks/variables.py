@@ -1,7 +1,7 @@
 """Environment variables of a framework: how they join those of the template and of the TrainJob."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Path
@@ -63,7 +63,7 @@ def inject(plan: Plan, job: int, container: str, *, variables: Iterable[Variable
     known = (plan.jobset["kind"], plan.name, *keyed(plan.jobset, where))
     # One write for all of them, with a source for each value: rendering spends most of its time in writes.
     reads = (((*known, v.name, *v.leaf), v.source) for v in new)
-    return replace(plan, reads=(*plan.reads, *reads))
+    return plan.but(reads=(*plan.reads, *reads))
 
 
 def env_of(plan: Plan, job: int, container: str) -> list[Raw]:
