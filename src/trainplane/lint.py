@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from trainplane.api.documents import Document, Parsed, parse
 from trainplane.api.kinds import DIALECT_KINDS, HUB, KINDS, Kind, kind_of
 from trainplane.api.loose import object_at, text_at
 from trainplane.api.meta import Raw
-from trainplane.api.problem import Located, Path, Problem, Rule, Severity
+from trainplane.api.problem import Located, Path, Problem, Rule, Severity, did_you_mean
 from trainplane.api.schema import openapi
 from trainplane.jobset import rules as of_jobset
 from trainplane.trainjob import advise, validate
@@ -288,10 +287,10 @@ def _reference(read: Read, by_name: Mapping[str, list[Read]]) -> Iterator[Proble
 
 
 def _not_given(name: str, kind: str, *, path: Path, by_name: Mapping[str, list[Read]]) -> Problem:
-    near = get_close_matches(name, [known for known in by_name if known], n=1, cutoff=0.85)
+    near = did_you_mean(name, filter(None, by_name), cutoff=0.85)
     if near:
-        what = f"there is no runtime {name} in these files, but one called {near[0]}"
-        return Problem(of_trainjob.RUNTIME_NEARLY, path, what, f"did you mean {near[0]}?")
+        what = f"there is no runtime {name} in these files, but one called {near}"
+        return Problem(of_trainjob.RUNTIME_NEARLY, path, what, f"did you mean {near}?")
     what = f"the {kind} {name} is not among these files, so nothing was checked against it"
     return Problem(of_trainjob.RUNTIME_NOT_GIVEN, path, what, "to check both together, give its file as well")
 

@@ -1,7 +1,6 @@
 """The dialects of the family: documents of OME and of older Kubeflow Trainers, read in the hub's words."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -144,13 +143,12 @@ def _refusal(version: str, kind: str, *, group: str) -> Problem | None:
 
 
 def _misspelt(version: str, kind: str, *, group: str) -> Problem | None:
-    ours = {known.casefold(): known for known in KINDS}
     # Groups that we share with others get the benefit of the doubt: ServingRuntime is no misspelt TrainingRuntime.
-    near = get_close_matches(kind.casefold(), ours, n=1, cutoff=0.6 if group == GROUP else 0.85)
+    near = did_you_mean(kind, KINDS, cutoff=0.6 if group == GROUP else 0.85)
     if version in DIALECTS:
         if kind in STRANGERS or (not near and group != GROUP):
             return None
-        hint = f"did you mean {ours[near[0]]}?" if near else f"its kinds are {', '.join(DIALECTS[version])}"
+        hint = f"did you mean {near}?" if near else f"its kinds are {', '.join(DIALECTS[version])}"
         return Problem(UNKNOWN_KIND, ("kind",), f"there is no kind {kind} in {version}", hint)
     if group == GROUP:
         hint = f"did you mean {did_you_mean(version, DIALECTS) or API_VERSION}?"

@@ -1,7 +1,6 @@
 """Where a field belongs that the API does not have in this place."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import Any
 
 import msgspec
@@ -63,7 +62,7 @@ def _home(key: str, frames: Sequence[Frame]) -> _Home:
     if empty:
         return _Home(below=(empty[0],))
     near = did_you_mean(key, [name for name in properties if name not in here.value])
-    if near and SequenceMatcher(None, key.casefold(), near.casefold()).ratio() >= _ALIKE:
+    if near and did_you_mean(key, [near], cutoff=_ALIKE):
         return _Home(name=near)
     present = [name for name in holders if name in here.value]
     if present:

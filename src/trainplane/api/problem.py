@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from enum import StrEnum
 
 import msgspec
@@ -87,8 +86,11 @@ def show(path: Path) -> str:
     return "".join(parts)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """The known word that is nearest to `word`, or "" when none is near; case never matters."""
+    # Most documents have nothing misspelt in them, and need not wait for this.
+    from difflib import get_close_matches
+
     by_fold = {k.casefold(): k for k in known}
-    near = get_close_matches(word.casefold(), by_fold, n=1, cutoff=0.6)
+    near = get_close_matches(word.casefold(), by_fold, n=1, cutoff=cutoff)
     return by_fold[near[0]] if near else ""
