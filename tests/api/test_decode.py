@@ -56,7 +56,7 @@ def test_a_whole_float_is_an_integer():
             id="shape",
         ),
         pytest.param(with_trainer(env=[{"name": "A"}, {"name": "A"}]), ["TP017 spec.trainer.env[1]"], id="twice"),
-        pytest.param(orjson.dumps({**JOB, "metadata": {"name": "A_b"}}), ["TP019 "], id="a law"),
+        pytest.param(orjson.dumps({**JOB, "metadata": {"name": "A_b"}}), ["TP019 metadata.name"], id="a law"),
         pytest.param(b'{"spec": null}', ["TP018 spec"], id="null"),
         pytest.param(b"[]", ["TP012 "], id="a list"),
         pytest.param(b'{"a": 1,}', ["TP003 "], id="a comma too many"),
