@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from bench.documents import fill, trainjob
-from bench.measure import Row, interleaved, per_second, table
+from bench.measure import Row, interleaved, rates, table
 from bench.rendering import growth, profile, rendering
 from tools import ROOT, bold
 from trainplane.api.decode import decode
@@ -23,8 +23,7 @@ TRAINPLANE = [str(Path(sys.executable).parent / "trainplane")]
 def decoding() -> Row:
     """Decode and validate a two-node torch TrainJob, beside `json.loads` of the same text."""
     text = json.dumps(yaml.safe_load(trainjob())).encode()
-    rate = per_second(lambda: decode(text, TrainJob), rounds=7, seconds=0.5)
-    plain = per_second(lambda: json.loads(text), rounds=7, seconds=0.5)
+    rate, plain = rates([lambda: decode(text, TrainJob), lambda: json.loads(text)], rounds=9, seconds=0.2)
     return Row(
         what="decode and validate a two-node torch TrainJob, one core",
         figure=f"{rate:,.0f}/s",

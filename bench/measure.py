@@ -49,22 +49,31 @@ def interleaved(commands: Sequence[Sequence[str]], *, rounds: int) -> list[float
 
 
 def per_second(call: Callable[[], object], *, rounds: int, seconds: float) -> float:
-    """Calls per second on one core: the median of rounds of about `seconds` each."""
+    """Calls per second of processor time: the median of rounds of about `seconds` each."""
+    return rates([call], rounds=rounds, seconds=seconds)[0]
+
+
+def rates(calls: Sequence[Callable[[], object]], *, rounds: int, seconds: float) -> list[float]:
+    """The median calls per second of processor time of each; every round runs each of them for about `seconds`."""
+    counts = [_enough(call, seconds) for call in calls]
+    found = [[n / _busy(call, n) for call, n in zip(calls, counts, strict=True)] for _ in range(rounds)]
+    return [statistics.median(column) for column in zip(*found, strict=True)]
+
+
+def _busy(call: Callable[[], object], count: int) -> float:
+    # Processor time, not wall time: what else the machine does is not the call's doing.
+    start = time.process_time()
+    for _ in range(count):
+        call()
+    return time.process_time() - start
+
+
+def _enough(call: Callable[[], object], seconds: float) -> int:
+    """How many calls take about that long."""
     count = 1
-    while True:
-        start = time.perf_counter()
-        for _ in range(count):
-            call()
-        if time.perf_counter() - start > seconds / 4:
-            break
+    while (taken := _busy(call, count)) < seconds / 4:
         count *= 2
-    rates = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in range(count):
-            call()
-        rates.append(count / (time.perf_counter() - start))
-    return statistics.median(rates)
+    return max(1, int(count * seconds / taken))
 
 
 def table(rows: Sequence[Row]) -> str:
