@@ -100,7 +100,8 @@ PAGE_TEXT = """\
 
 `make bench` prints these tables; `python -m bench --record` writes this page. The figures are medians from a machine
 with 2 cores. Each has its baseline from the same run beside it: between machines compare ratios, not figures.
-No test is timed.
+No test is timed. Rates count processor time. Commands are timed by the clock, so on a busy machine their ratios wander;
+this page was recorded on one that had much else to do.
 
 ## The words
 
