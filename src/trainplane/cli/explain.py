@@ -26,6 +26,8 @@ from trainplane.trainjob.explain import (
 from trainplane.trainjob.fields import NotOne, Spot, find, leaves, spots
 from trainplane.trainjob.pipeline import STEPS
 
+COUNTED = (("PET_NPROC_PER_NODE",), ("OMPI_MCA_orte_set_default_slots",), ("I_MPI_PERHOST",), ("DMLC_NUM_WORKER",))
+"""The variables that tell a framework how many processes there are."""
 SHOWN = 60
 """How much of a value is shown in one line."""
 _SENTENCES = {step.__name__: (step.__doc__ or "").strip().partition("\n")[0] for step in STEPS}
@@ -94,7 +96,11 @@ def story(result: Rendered) -> Iterator[str]:
         return
     yield click.style(f"TrainJob {result.name} on {source_name(result.runtime)}", bold=True)
     yield ""
-    yield from numbers(arithmetic(result.plan))
+    sums = arithmetic(result.plan)
+    yield f"  size       {_size(sums)}"
+    for what, mark in counted(result):
+        yield f"             {what}: {_why(result, mark)}"
+    yield from numbers(sums)
     lines = list(surprises(result))
     yield ""
     yield click.style("What may surprise" if lines else "Nothing surprising", bold=True)
@@ -107,19 +113,31 @@ def story(result: Rendered) -> Iterator[str]:
     yield "next: trainplane explain --field PATH tells where a field comes from; trainplane render prints everything"
 
 
-def numbers(sums: Arithmetic) -> Iterator[str]:
-    """The arithmetic in words."""
+def _size(sums: Arithmetic) -> str:
     auto = "" if sums.procs == str(sums.processes) else f" ({sums.procs})"
-    nodes, processes = _count(sums.nodes, "node"), _count(sums.processes, "process")
-    yield f"  size       {nodes} × {processes}{auto} = world size {sums.world}"
+    return f"{_count(sums.nodes, 'node')} × {_count(sums.processes, 'process')}{auto} = world size {sums.world}"
+
+
+def counted(result: Rendered) -> Iterator[tuple[str, Mark]]:
+    """Where the two factors of the world size were read."""
+    trainer = result.plan.roles.trainer if result.plan else None
+    for path, marks in result.chains.items():
+        if trainer and path[-1] == "parallelism" and path[4:5] == (trainer.name,):
+            yield "nodes", marks[-1]
+        elif path[-2:-1] in COUNTED and path[-1] == "value":
+            yield "processes", marks[-1]
+
+
+def numbers(sums: Arithmetic) -> Iterator[str]:
+    """What the size asks for, and in which order it starts, in words."""
     if sums.bounds:
         yield f"             elastic: {sums.bounds[0]} to {sums.bounds[1]} nodes"
     for part in sums.parts:
-        role = f", the {part.role}" if part.role and part.role != part.name else ""
+        role = f", the {part.role}" if part.role.replace(" ", "-") not in ("", part.name) else ""
         yield f"  pods       {part.pods} × {part.name}{role}: each asks for {amounts(part.asks)}"
     yield f"  together   {amounts(sums.total)}"
     for gang in sums.gangs:
-        yield f"  gang       {gang.name}: {_count(gang.pods, 'pod')} start together or not at all"
+        yield f"  gang       {gang.name}: {_count(gang.pods, 'pod')} placed together or not at all"
     if not sums.gangs:
         yield "  gang       none: pods are placed one by one"
     steps = []

@@ -72,7 +72,8 @@ class Rendered:
         document = {"job": self.job, "runtime": self.runtime}.get(source.document)
         if document is None or not source.path:
             return None
-        path = document.converted.origin(positions(document.hub, source.path))
+        there = positions(document.hub, source.path)
+        path = document.converted.origin((*there, *source.path[len(there) :]))
         where = document.document.position(path)
         return document.document.file, where.line, where.column, show(path)
 
@@ -225,9 +226,11 @@ def _nameless(job: Read) -> Iterator[Located]:
 
 
 def told_once(problems: Iterable[Located]) -> Iterator[str]:
-    """The lines of problems, each problem once."""
-    for found in dict.fromkeys(problems):
-        yield from told(found)
+    """The lines of problems, each problem once, file by file and from top to bottom."""
+    found = list(dict.fromkeys(problems))
+    files = list(dict.fromkeys(problem.file for problem in found))
+    for problem in sorted(found, key=lambda each: (files.index(each.file), each.line, each.column)):
+        yield from told(problem)
 
 
 def source_name(runtime: Read) -> str:
@@ -238,5 +241,6 @@ def source_name(runtime: Read) -> str:
 
 
 def value_at(document: Read, path: Path) -> Any:
-    """The value at a path of keys or positions of a document in the hub's words."""
-    return at(document.hub, positions(document.hub, path))
+    """The value at a path of keys or positions of a document in the hub's words; None where it is left out."""
+    there = positions(document.hub, path)
+    return at(document.hub, there) if len(there) == len(path) else None

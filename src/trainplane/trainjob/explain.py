@@ -216,7 +216,7 @@ def short(raw: Raw) -> Iterator[str]:
                 yield from _job(job)
         case "PodGroup":
             asks = amounts(spec.get("minResources"))
-            yield f"PodGroup {name}: {spec['minMember']} pods together, which ask for {asks}"
+            yield f"PodGroup {name}: {_pods(spec['minMember'])} together, asking for {asks}"
         case "ConfigMap":
             yield f"ConfigMap {name}: {', '.join(raw.get('data') or ())}"
         case "Secret":
@@ -230,11 +230,15 @@ def short(raw: Raw) -> Iterator[str]:
 def _job(job: Raw) -> Iterator[str]:
     pods = int(job.get("replicas", 1)) * int(at(job, ("template", "spec", "parallelism")) or 1)
     waits = " and ".join(f"{d.get('name')} is {d.get('status')}" for d in job.get("dependsOn") or ())
-    yield f"  {job['name']}: {pods} {'pod' if pods == 1 else 'pods'}{f', when {waits}' if waits else ''}"
+    yield f"  {job['name']}: {_pods(pods)}{f', when {waits}' if waits else ''}"
     pod = at(job, (*POD, "spec")) or {}
     for what in ("initContainers", "containers"):
         for container in pod.get(what) or ():
             yield from (f"    {line}" for line in _container(container, first=what == "initContainers"))
+
+
+def _pods(count: int) -> str:
+    return f"{count} pod{'' if count == 1 else 's'}"
 
 
 def _container(container: Raw, *, first: bool) -> Iterator[str]:

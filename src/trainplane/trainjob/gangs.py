@@ -45,9 +45,15 @@ def grouped(plan: Plan, policy: Coscheduling | Volcano) -> Plan:
         gang = gang_name(plan, stage, only=len(found) == 1)
         quorum[gang] = min_member(plan, stage, policy)
         members += [replace(job, gang=gang, first_alone=exclusive(plan, job.name)) for job in stage]
-        plan = plan.with_companion(pod_group(plan, policy, stage, name=gang, quorum=quorum[gang]))
+        group = pod_group(plan, policy, stage, name=gang, quorum=quorum[gang])
+        plan = plan.with_companion(group, source=Source("", note=together_with(stage)))
         plan = marked(plan, policy, stage, gang)
     return checked(plan, members, quorum)
+
+
+def together_with(stage: list[Starter]) -> str:
+    """Why these pods are one gang."""
+    return f"one gang for the stage of {' and '.join(sorted(job.name for job in stage))}"
 
 
 def gang_name(plan: Plan, stage: list[Starter], *, only: bool) -> str:
@@ -132,7 +138,7 @@ def marked(plan: Plan, policy: Coscheduling | Volcano, stage: list[Starter], gan
                 index,
                 what,
                 {key: gang},
-                source=Source("", note=f"one gang for the stage of {' and '.join(sorted(names))}"),
+                source=Source("", note=together_with(stage)),
             )
     return plan
 
