@@ -97,6 +97,11 @@ def test_small_but_evil(data, rule):
         assert all(str(document.locate(problem)) for problem in check(document.value, openapi(TrainJob)))
 
 
+def test_aliases_are_counted_by_what_they_repeat():
+    (problem,) = parse(laughs(7)).problems
+    assert problem.problem.what == "the aliases repeat more than 200,000 values"
+
+
 @pytest.mark.parametrize("what", LARGE)
 def test_large_input_needs_little_time_and_memory(what):
     expression, rule = LARGE[what]
