@@ -1,7 +1,6 @@
 """How to write what a field wants, for those who wrote something else."""
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from trainplane.api.problem import Path, did_you_mean
@@ -148,5 +147,5 @@ def _as_boolean(value: Any) -> str:
 
 def _milli(value: float) -> str:
     # 0.5 is 500m.
-    thousandths = Decimal(repr(value)) * 1000
-    return f"{int(thousandths)}m" if thousandths == int(thousandths) else repr(value)
+    thousandths = round(value * 1000)
+    return f"{thousandths}m" if thousandths / 1000 == value else repr(value)
