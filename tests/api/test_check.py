@@ -259,3 +259,17 @@ def test_pruning_drops_unknown_fields_but_not_the_keys_of_maps():
     }
     value = {"labels": {"x": "y"}, "any": {"b": 1}, "list": [{"a": "1", "c": 2}], "strange": 3}
     assert prune(value, schema) == {"labels": {"x": "y"}, "any": {"b": 1}, "list": [{"a": "1"}]}
+
+
+def test_a_million_faults_are_not_all_told():
+    job = {"spec": {"runtimeRef": {"name": "t"}, "trainer": {"args": [1] * 500_000}}}
+    found = list(check(job, openapi(TrainJob)))
+    assert len(found) == 501
+    assert found[-1].what == "the object has more than 500 problems"
+
+
+def test_unknown_fields_without_end_are_counted_and_not_all_guessed_at():
+    job = {"spec": {"runtimeRef": {"name": "t"}, **{f"strange{i}": 1 for i in range(100_000)}}}
+    found = list(check(job, openapi(TrainJob)))
+    assert len(found) == 51
+    assert "99,950 more fields here do not exist" in [problem.what for problem in found]

@@ -13,6 +13,11 @@ from trainplane.api.remedies import is_quantity, name_of, shown, wrong_quantity,
 from trainplane.api.schema import INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, PRESERVE, Schema
 from trainplane.api.structural import fill_defaults, unlawful
 
+ENOUGH = 500
+"""After so many problems of one object the rest of it is passed over: nobody reads on, and finding them takes time."""
+MAX_UNKNOWN = 50
+"""How many unknown fields of one object are explained one by one: guessing what was meant takes its time."""
+
 _INT_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 _TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)\Z", re.ASCII
@@ -22,7 +27,13 @@ _TIME = re.compile(
 def check(value: Any, schema: Schema, *, path: Path = (), old: Any = None) -> Iterator[Problem]:
     """Everything that is wrong with a value; `path` goes before all paths, and `old` is what an update replaces."""
     walk = _Walk(path)
-    walk.value(value, schema)
+    try:
+        walk.value(value, schema)
+    except _EnoughError:
+        yield from walk.found
+        what = f"the object has more than {ENOUGH} problems"
+        yield Problem(rules.TOO_MUCH, path, what, "mend these first")
+        return
     yield from walk.found
     said = {problem.path for problem in walk.found if problem.severity is Severity.ERROR}
     for where, law in unlawful(fill_defaults(value, schema), schema, old=fill_defaults(old, schema)):
@@ -33,6 +44,10 @@ def check(value: Any, schema: Schema, *, path: Path = (), old: Any = None) -> It
 def refused(value: Any, schema: Schema) -> bool:
     """Whether a strict API server refuses the value."""
     return any(problem.severity is Severity.ERROR for problem in check(value, schema))
+
+
+class _EnoughError(Exception):
+    """There are more problems than anyone reads."""
 
 
 class _Walk:
@@ -85,8 +100,13 @@ class _Walk:
     def _path_now(self) -> Path:
         return tuple(self._path)
 
+    def _add(self, problem: Problem) -> None:
+        if len(self.found) == ENOUGH:
+            raise _EnoughError
+        self.found.append(problem)
+
     def _say(self, rule: Rule, what: str, todo: str = "") -> None:
-        self.found.append(Problem(rule, self._path_now, what, todo))
+        self._add(Problem(rule, self._path_now, what, todo))
 
     def _object(self, value: Mapping[str, Any], schema: Schema) -> None:
         properties: Mapping[str, Schema] = schema.get("properties", {})
@@ -96,9 +116,13 @@ class _Walk:
         if others is None and not schema.get(PRESERVE):
             unknown = [key for key in value if key not in properties]
             if unknown:
-                problems, places = explain_unknown(unknown, self._frames)
-                self.found.extend(problems)
+                problems, places = explain_unknown(unknown[:MAX_UNKNOWN], self._frames)
+                for problem in problems:
+                    self._add(problem)
                 self._excused |= places
+                if len(unknown) > MAX_UNKNOWN:
+                    more = f"{len(unknown) - MAX_UNKNOWN:,} more fields here do not exist"
+                    self._say(rules.UNKNOWN_FIELD, more, "mend the others first")
         required = schema.get("required", ())
         for key, item in value.items():
             child = properties.get(key, others)
@@ -113,7 +137,7 @@ class _Walk:
         for key in required:
             if key not in value and "default" not in properties[key] and (*here, key) not in self._excused:
                 what = f"{show(here) or 'the document'} needs the field {key}"
-                self.found.append(Problem(rules.MISSING_FIELD, (*here, key), what, f"add {key}"))
+                self._add(Problem(rules.MISSING_FIELD, (*here, key), what, f"add {key}"))
         least = schema.get("minProperties", 0)
         if sum(item is not None for item in value.values()) < least and here not in self._excused:
             self._say(rules.WRONG_SIZE, f"{name_of(here)} has no fields", "write at least one, or remove it")
@@ -126,10 +150,10 @@ class _Walk:
         name = name_of(path)
         if required and "default" not in schema:
             todo = "write its value, or indent the lines below it if they are its content"
-            self.found.append(Problem(rules.NULL, path, f"{name} is required, and empty here", todo))
+            self._add(Problem(rules.NULL, path, f"{name} is required, and empty here", todo))
         elif schema.get("type") in ("object", "array"):
             todo = "remove the line, or indent the lines below it if they are its content"
-            self.found.append(Problem(rules.EMPTY_OBJECT, path, f"{name} is empty and has no effect", todo))
+            self._add(Problem(rules.EMPTY_OBJECT, path, f"{name} is empty and has no effect", todo))
 
     def _list(self, value: list[Any], schema: Schema) -> None:
         self._size(len(value), schema, low="minItems", high="maxItems", unit="items")
@@ -157,7 +181,7 @@ class _Walk:
                     else " and ".join(f"{name} {part}" for name, part in zip(keys, key, strict=True))
                 )
                 what = f"{called} is there already, as item {first} of {name_of(self._path_now)}"
-                self.found.append(
+                self._add(
                     Problem(rules.REPEATED_ITEM, (*self._path_now, index), what, "rename one of the two, or remove it")
                 )
 
