@@ -1,5 +1,6 @@
 """Lint as a whole: one fault, one message, at its place; documents among each other; and it never fails."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -276,3 +277,34 @@ def test_an_example_with_a_piece_cut_out_is_answered(path: Path, cut: int, lengt
 def _places(value: object) -> list[tuple[object, object]]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [spot for key, inner in items for spot in ((value, key), *_places(inner))]
+
+
+@pytest.mark.parametrize(
+    ("head", "item"),
+    [
+        pytest.param(
+            "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nspec:\n", "  k{}: 1\n", id="unknown fields"
+        ),
+        pytest.param(
+            "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nspec:\n  replicatedJobs:\n",
+            "  - {{name: a{0}, dependsOn: [{{name: z{0}, status: Ready}}]}}\n",
+            id="jobs that wait for nobody",
+        ),
+        pytest.param(
+            RUNTIME.partition("      - name")[0],
+            "      - {{name: a{0}, dependsOn: [{{name: a{0}, status: Ready}}]}}\n",
+            id="replicated jobs of a runtime",
+        ),
+    ],
+)
+def test_the_time_it_takes_grows_with_the_text_and_no_faster(head: str, item: str) -> None:
+    """Ten times the text may take ten times as long, with room for a busy machine, but not a hundred times."""
+
+    def seconds(count: int) -> float:
+        text = head + "".join(item.format(number) for number in range(count))
+        start = time.process_time()
+        assert lint([("-", text)]).refused
+        return time.process_time() - start
+
+    seconds(100)
+    assert seconds(20_000) < 50 * max(seconds(2_000), 0.05)

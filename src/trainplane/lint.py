@@ -3,13 +3,13 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from trainplane.api import rules
-from trainplane.api.check import check
+from trainplane.api.check import ENOUGH, check
 from trainplane.api.dialects import Converted, to_hub
 from trainplane.api.documents import Document, Parsed, parse
 from trainplane.api.kinds import DIALECT_KINDS, HUB, KINDS, Kind, kind_of
@@ -128,7 +128,7 @@ def judge(read: Read) -> Iterator[Located]:
         yield from map(read.locate, misplaced)
         yield from (read.document.locate(note) for note in notes if note.rule is rules.DIALECT)
         return
-    structure = list(_structure(read.hub, read.kind))
+    structure = list(islice(_structure(read.hub, read.kind), ENOUGH))
     yield from map(read.document.locate, notes)
     yield from map(read.locate, structure)
     yield from (read.locate(problem) for problem in shape if not _explained(problem, structure))
@@ -287,7 +287,8 @@ def _reference(read: Read, by_name: Mapping[str, list[Read]]) -> Iterator[Proble
 
 
 def _not_given(name: str, kind: str, *, path: Path, by_name: Mapping[str, list[Read]]) -> Problem:
-    near = did_you_mean(name, filter(None, by_name), cutoff=0.85)
+    # Among very many runtimes a near name is chance.
+    near = did_you_mean(name, filter(None, by_name), cutoff=0.85) if len(by_name) < 100 else ""
     if near:
         what = f"there is no runtime {name} in these files, but one called {near}"
         return Problem(of_trainjob.RUNTIME_NEARLY, path, what, f"did you mean {near}?")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from enum import StrEnum
+from itertools import islice
 
 import msgspec
 
@@ -86,11 +87,15 @@ def show(path: Path) -> str:
     return "".join(parts)
 
 
+_MANY = 300
+"""How many words are compared with a misspelt one: enough for any schema, and over in milliseconds."""
+
+
 def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """The known word that is nearest to `word`, or "" when none is near; case never matters."""
     # Most documents have nothing misspelt in them, and need not wait for this.
     from difflib import get_close_matches
 
-    by_fold = {k.casefold(): k for k in known}
+    by_fold = {k.casefold(): k for k in islice(known, _MANY)}
     near = get_close_matches(word.casefold(), by_fold, n=1, cutoff=cutoff)
     return by_fold[near[0]] if near else ""

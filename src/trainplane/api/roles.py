@@ -234,15 +234,16 @@ class _Cast:
 
     def waits_for(self, name: str) -> set[str]:
         """All jobs that `name` depends on, directly or not."""
+        awaited: dict[str, set[str]] = {}
+        for index, job in self.jobs.items():
+            names = {str(dependency["name"]) for _, dependency in named_items(job.get("dependsOn"))}
+            awaited.setdefault(self.name(index), set()).update(names)
         known: set[str] = set()
         ahead = [name]
         while ahead:
-            current = ahead.pop()
-            for index in self.jobs:
-                if self.name(index) == current:
-                    new = {str(d["name"]) for _, d in named_items(self.jobs[index].get("dependsOn"))} - known
-                    known |= new
-                    ahead.extend(new)
+            new = awaited.get(ahead.pop(), set()) - known
+            known |= new
+            ahead.extend(new)
         return known
 
 

@@ -61,32 +61,33 @@ class _Check:
 
     def order(self) -> Iterator[Problem]:
         """dependsOn and startupPolicy."""
+        before: set[str] = set()
         in_order = look(self.spec, "startupPolicy", "startupPolicyOrder") == "InOrder"
-        for index, (path, job) in enumerate(objects_at(self.spec, "replicatedJobs")):
-            if job.get("dependsOn") is None:
-                continue
+        for path, job in objects_at(self.spec, "replicatedJobs"):
             place = (*self.at, *path, "dependsOn")
-            if in_order:
+            if in_order and job.get("dependsOn") is not None:
                 what = "startupPolicy InOrder says the order already"
                 yield Problem(rules.ORDERED_TWICE, place, what, "remove startupPolicy and keep dependsOn")
-            if path[-1] == 0:
+            if path[-1] == 0 and job.get("dependsOn") is not None:
                 what = "the first job has no job before it to wait for"
-                yield Problem(
-                    rules.FIRST_WAITS, place, what, "list it behind the jobs it waits for, or remove dependsOn"
-                )
-                continue
-            for where, dependency in objects_at(job, "dependsOn"):
-                name = text_at(dependency, "name")
-                if name and name not in self.jobs[:index]:
-                    yield self._waits_for_nobody((*self.at, *path, *where, "name"), name, index=index)
+                todo = "list it behind the jobs it waits for, or remove dependsOn"
+                yield Problem(rules.FIRST_WAITS, place, what, todo)
+            elif path[-1] != 0:
+                for where, dependency in objects_at(job, "dependsOn"):
+                    name = text_at(dependency, "name")
+                    if name and name not in before:
+                        yield self._waits_for_nobody(
+                            (*self.at, *path, *where, "name"), name, waiting=text_at(job, "name"), before=before
+                        )
+            before.add(text_at(job, "name"))
 
-    def _waits_for_nobody(self, path: Path, name: str, *, index: int) -> Problem:
-        if name == self.jobs[index]:
+    def _waits_for_nobody(self, path: Path, name: str, *, waiting: str, before: set[str]) -> Problem:
+        if name == waiting:
             return Problem(rules.WAITS_FOR_NOBODY, path, "the job waits for itself", "name a job listed before it")
         if name in self.jobs:
             what = f"{name} is listed after the job that waits for it"
             return Problem(rules.WAITS_FOR_NOBODY, path, what, f"list {name} first")
-        near = did_you_mean(name, self.jobs[:index])
+        near = did_you_mean(name, sorted(before))
         todo = f"did you mean {near}?" if near else "name a job listed before it"
         return Problem(rules.WAITS_FOR_NOBODY, path, f"there is no job {name}", todo)
 
