@@ -8,8 +8,8 @@ from trainplane.api.meta import Raw
 from trainplane.api.problem import Problem, Severity
 from trainplane.api.rules import LAW
 from trainplane.api.structural import broken_laws
-from trainplane.api.trainer import API_VERSION, TRAINING_RUNTIME, TrainingRuntime, TrainJob
-from trainplane.reconcile.view import Ref, View, group_of
+from trainplane.api.trainer import TrainingRuntime, TrainJob
+from trainplane.reconcile.view import Ref, View
 from trainplane.trainjob import advise as advice
 from trainplane.trainjob import default as defaults
 from trainplane.trainjob import plan_rules, snapshot
@@ -58,7 +58,7 @@ def trainjob(new: Raw, old: Raw | None, lookup: Lookup) -> Iterator[Problem]:
     if runtime is None:
         # What an update changes is not the runtime's business: a job outlives the runtime it was made from.
         if old is None and not any(p.path[:2] == ("spec", "runtimeRef") for p in found):
-            yield not_found(new, lookup)
+            yield snapshot.not_found(new, lookup)
         return
     if old is not None:
         yield from changed(new, old, runtime, lookup)
@@ -80,26 +80,10 @@ def runtime_of(job: Raw, old: Raw | None, lookup: Lookup) -> Raw | None:
                 return snapshot.recall(job, View.of(kept))
             except snapshot.Unusable:
                 return None
-    return found_by(job, lookup)
-
-
-def found_by(job: Raw, lookup: Lookup) -> Raw | None:
-    """The live runtime that a TrainJob names, with its defaults."""
-    live = next(filter(None, map(lookup, snapshot.runtime_refs(job))), None)
-    return None if live is None else defaults.runtime(live)
-
-
-def not_found(job: Raw, lookup: Lookup) -> Problem:
-    """That the runtime is not there, and where one of that name is."""
-    ref = job["spec"]["runtimeRef"]
-    name, kind = ref["name"], ref.get("kind")
-    other = "ClusterTrainingRuntime" if kind == TRAINING_RUNTIME else TRAINING_RUNTIME
-    namespace = job["metadata"].get("namespace", "")
-    where = f" in the namespace {namespace}" if kind == TRAINING_RUNTIME and namespace else ""
-    todo = "create it first, or correct the name"
-    if lookup(Ref(group_of(API_VERSION), other, namespace if other == TRAINING_RUNTIME else "", name)):
-        todo = f"there is a {other} of that name: set spec.runtimeRef.kind to {other}"
-    return Problem(plan_rules.RUNTIME_MISSING, ("spec", "runtimeRef"), f"there is no {kind} named {name}{where}", todo)
+    try:
+        return snapshot.find_runtime(job, lookup)
+    except snapshot.Unusable:
+        return None
 
 
 def changed(new: Raw, old: Raw, runtime: Raw, lookup: Lookup) -> Iterator[Problem]:

@@ -1,11 +1,23 @@
 """The runtime snapshot: a TrainJob keeps the runtime it first saw, whatever becomes of the runtime later."""
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
-from trainplane.api.meta import Raw
-from trainplane.api.trainer import API_VERSION
+import msgspec
+
+from trainplane.api.dialects import to_hub
+from trainplane.api.documents import parse
+from trainplane.api.meta import Raw, read
+from trainplane.api.problem import Problem
+from trainplane.api.trainer import API_VERSION, CLUSTER_TRAINING_RUNTIME, TRAINING_RUNTIME, TrainingRuntimeSpec
 from trainplane.reconcile.view import Ref, View, group_of
+from trainplane.trainjob import default
+from trainplane.trainjob.plan_rules import RUNTIME_MISSING
+from trainplane.trainjob.tree import at, put
+
+Lookup: TypeAlias = Callable[[Ref], Raw | None]
+"""The object of a Ref."""
 
 KEY = "runtime"
 STAMPS = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
@@ -55,17 +67,38 @@ def recall(job: Raw, view: View) -> Raw | None:
         return None
     if not is_controlled_by(config_map, job):
         raise Unusable(f"the ConfigMap {ref.name} is not this TrainJob's; delete it, or give the TrainJob another name")
-    try:
-        runtime: Any = json.loads(config_map["data"][KEY])
-    except (KeyError, TypeError, ValueError):
-        runtime = None
-    if not isinstance(runtime, dict) or not isinstance(runtime.get("metadata"), dict):
+    runtime = usable(at(config_map, ("data", KEY)))
+    if runtime is None:
         raise Unusable(f"the ConfigMap {ref.name} was changed and holds no runtime; delete it to take a new snapshot")
     wanted = job["spec"]["runtimeRef"]
     if (runtime.get("kind"), runtime["metadata"].get("name")) != (wanted.get("kind"), wanted["name"]):
         raise Unusable(
             f"the ConfigMap {ref.name} holds another runtime than {wanted['name']}; delete it to take a new snapshot"
         )
+    return runtime
+
+
+def usable(text: Any) -> Raw | None:
+    """The runtime of a snapshot's text, or None where somebody made nonsense of it; upstream writes YAML."""
+    if not isinstance(text, str):
+        return None
+    try:
+        runtime: Any = json.loads(text)
+    except ValueError:
+        documents = parse(text).documents
+        runtime = documents[0].value if len(documents) == 1 else None
+    if not isinstance(runtime, dict) or not isinstance(runtime.get("metadata"), dict):
+        return None
+    return sound(runtime)
+
+
+def sound(runtime: Raw) -> Raw | None:
+    """A runtime in the hub's words with its defaults; None where it has not the shape of one."""
+    runtime = default.runtime(to_hub(runtime).raw)
+    try:
+        read(runtime.get("spec") or {}, TrainingRuntimeSpec)
+    except msgspec.ValidationError:
+        return None
     return runtime
 
 
@@ -85,6 +118,25 @@ def runtime_refs(job: Raw) -> list[Ref]:
     return [Ref(group, kind, namespace, wanted["name"]) for group in groups]
 
 
-def find_runtime(job: Raw, view: View) -> Raw | None:
-    """The live runtime that a TrainJob names, or None."""
-    return next(filter(None, map(view.get, runtime_refs(job))), None)
+def find_runtime(job: Raw, lookup: Lookup) -> Raw | None:
+    """The live runtime that a TrainJob names, in the hub's words and with its defaults, or None."""
+    live = next(filter(None, map(lookup, runtime_refs(job))), None)
+    if live is None:
+        return None
+    runtime = sound(live)
+    if runtime is None:
+        raise Unusable(f"the {live['kind']} {live['metadata']['name']} has not the shape of a runtime; correct it")
+    return runtime
+
+
+def not_found(job: Raw, lookup: Lookup) -> Problem:
+    """That the runtime is not there, and whether one of that name is there as the other kind."""
+    ref = job["spec"]["runtimeRef"]
+    name, kind = ref["name"], ref.get("kind", CLUSTER_TRAINING_RUNTIME)
+    other = CLUSTER_TRAINING_RUNTIME if kind == TRAINING_RUNTIME else TRAINING_RUNTIME
+    namespace = job["metadata"].get("namespace", "")
+    where = f" in the namespace {namespace}" if kind == TRAINING_RUNTIME and namespace else ""
+    todo = "create it, or correct spec.runtimeRef"
+    if any(map(lookup, runtime_refs(put(job, ("spec", "runtimeRef", "kind"), other)))):
+        todo = f"there is a {other} of that name: set spec.runtimeRef.kind to {other}"
+    return Problem(RUNTIME_MISSING, ("spec", "runtimeRef"), f"there is no {kind} named {name}{where}", todo)

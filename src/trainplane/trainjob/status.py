@@ -1,11 +1,10 @@
-"""What a TrainJob says of itself: upstream's conditions and counts, and beside them a summary for people."""
+"""What a TrainJob says of itself in upstream's words: Suspended, Complete, Failed, and the counts of its Jobs."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from trainplane.api.meta import Raw
-from trainplane.trainjob.tree import at
 
 SUSPENDED = ("Suspended", "True", "Suspended", "TrainJob is suspended")
 RESUMED = ("Suspended", "False", "Resumed", "TrainJob is resumed")
@@ -81,61 +80,3 @@ def from_jobset(status: Raw, jobset: Raw | None, now: datetime) -> Raw:
         counts = [{key: job.get(key, 0) for key in COUNTS} for job in theirs["replicatedJobsStatus"]]
         status = {**status, "jobsStatus": counts}
     return status
-
-
-def state_of(job: Raw, status: Raw, jobset: Raw | None, *, trainer: str) -> tuple[str, str, str]:
-    """Where the job stands: state, reason, and a sentence."""
-    end = finished(status)
-    if end:
-        found = condition(status, end) or {}
-        what = "finished successfully" if end == "Complete" else "failed"
-        return end, found.get("reason", ""), f"the job {what}: {found.get('message', '')}"
-    if at(job, ("spec", "suspend")):
-        return "Suspended", "Suspended", "the job is suspended; set spec.suspend to false to let it run"
-    if jobset is None:
-        return "Created", "Accepted", "the job was accepted; its JobSet is about to be made"
-    return running(status, trainer=trainer)
-
-
-def running(status: Raw, *, trainer: str) -> tuple[str, str, str]:
-    """Where an unfinished job stands, from the counts of its replicated jobs."""
-    counts = {job["name"]: job for job in status.get("jobsStatus") or ()}
-    mine = counts.get(trainer, {})
-    before = [
-        name for name, job in counts.items() if name != trainer and job.get("active") and not job.get("succeeded")
-    ]
-    if mine.get("ready") or mine.get("succeeded"):
-        return "Running", "TrainerReady", "all of the trainer's pods are ready"
-    if mine.get("active"):
-        return "Starting", "TrainerStarting", "the trainer's pods are there and not all ready yet"
-    if before:
-        return "Starting", "Staged", f"{' and '.join(before)} must come first; the trainer has not started yet"
-    return "Pending", "NoPodsYet", "the JobSet is there; the trainer's pods are not"
-
-
-def summarize(job: Raw, status: Raw, jobset: Raw | None, *, trainer: str, now: datetime, trouble: str = "") -> Raw:
-    """The status with its summary: state, reason, sentence, since when, start, end, restarts.
-
-    `trouble` is what keeps the job from going on, where something does; it takes the place of the plain sentence.
-    """
-    old: Raw = status.get("summary") or {}
-    state, reason, message = state_of(job, status, jobset, trainer=trainer)
-    if trouble and not finished(status):
-        reason, message = "Blocked", trouble
-    same = old.get("state") == state
-    summary: Raw = {
-        "state": state,
-        "reason": reason,
-        "message": message,
-        "since": old["since"] if same and "since" in old else stamp(now),
-    }
-    started = old.get("startTime") or (summary["since"] if state == "Running" else None)
-    if started:
-        summary["startTime"] = started
-    end = finished(status)
-    if end:
-        summary["completionTime"] = (condition(status, end) or {}).get("lastTransitionTime", stamp(now))
-    restarts = at(jobset, ("status", "restarts")) if jobset else old.get("restarts")
-    if restarts:
-        summary["restarts"] = restarts
-    return {**status, "summary": summary}

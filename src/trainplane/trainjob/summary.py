@@ -1,0 +1,190 @@
+"""status.summary: where a TrainJob stands, since when, and why, in sentences that a person understands."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple, TypeAlias
+
+from trainplane.api.meta import Raw
+from trainplane.reconcile.view import View
+from trainplane.trainjob.children import child_job
+from trainplane.trainjob.lifetime import is_past_deadline, time_of
+from trainplane.trainjob.status import condition, finished, is_true, stamp
+from trainplane.trainjob.tree import at
+from trainplane.trainjob.trouble import Trouble, first_failure, uid_of
+
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+
+Why: TypeAlias = Callable[[Raw, View, datetime], str]
+"""What a TrainJob waits for, in a sentence with a way out; "" where it cannot tell more."""
+
+
+class State(NamedTuple):
+    """Where a job stands: one of the states, the reason in a word, and a sentence."""
+
+    state: str
+    reason: str
+    message: str
+
+
+class Scene(NamedTuple):
+    """What a summary is made from."""
+
+    job: Raw
+    jobset: Raw | None
+    view: View
+    now: datetime
+    entry: str = ""
+    """The replicated job that runs the TrainJob's command: the trainer, or the launcher."""
+    enough: int | None = None
+    """How many ready pods make an elastic job run; None where all must be ready."""
+    trouble: Trouble | None = None
+    remark: str = ""
+
+
+def summarize(status: Raw, scene: Scene, *, why: Why | None = None) -> Raw:
+    """The status with its summary; `why` is asked only while the job waits for something."""
+    old: Raw = status.get("summary") or {}
+    end = finished(status)
+    if end and old.get("state") == end:
+        # What is known of an end is known best at the end: pods and JobSet may be gone by now.
+        return status
+    state = state_of(status, scene)
+    if state.state in ("Pending", "Starting") and why and scene.trouble is None:
+        state = state._replace(message=why(scene.job, scene.view, scene.now) or state.message)
+    summary: Raw = {
+        **state._asdict(),
+        "since": old["since"] if old.get("state") == state.state and "since" in old else stamp(scene.now),
+    }
+    started = old.get("startTime") or (summary["since"] if state.state == "Running" else None)
+    if started:
+        summary["startTime"] = started
+    if end:
+        summary["completionTime"] = (condition(status, end) or {}).get("lastTransitionTime", stamp(scene.now))
+        summary["message"] += lasted(started, summary["completionTime"])
+    restarts = at(scene.jobset, ("status", "restarts")) if scene.jobset else old.get("restarts")
+    if restarts:
+        summary["restarts"] = restarts
+    return {**status, "summary": summary}
+
+
+def state_of(status: Raw, scene: Scene) -> State:
+    """Where the job stands."""
+    match finished(status):
+        case "Complete":
+            return State("Complete", (condition(status, "Complete") or {}).get("reason", ""), "the job has completed")
+        case "Failed":
+            return failed(status, scene)
+    if scene.trouble:
+        stuck = "Suspended" if at(scene.job, ("spec", "suspend")) else "Pending" if scene.jobset else "Created"
+        return State(stuck, *scene.trouble)
+    if at(scene.job, ("spec", "suspend")):
+        return suspended(status, scene.job)
+    if scene.jobset is None:
+        return State("Created", "Accepted", "the job was accepted; its JobSet is about to be made")
+    state = running(status, scene, scene.jobset)
+    return state._replace(message=state.message + restarted(scene.jobset) + scene.remark)
+
+
+def failed(status: Raw, scene: Scene) -> State:
+    """How the job failed: by its deadline, or by which of its pods."""
+    found = condition(status, "Failed") or {}
+    reason = str(found.get("reason", ""))
+    if is_past_deadline(status):
+        limit = scene.job["spec"].get("activeDeadlineSeconds")
+        what = f"it was active for more than {limit} s, which is its spec.activeDeadlineSeconds"
+        return State("Failed", reason, f"the job failed: {what}")
+    what = first_failure(scene.jobset, scene.view) or str(found.get("message", ""))
+    if reason == "ReachedMaxRestarts":
+        times = at(scene.jobset, ("spec", "failurePolicy", "maxRestarts"))
+        what += f"; it had been started again {counted(times, 'time')}, which is all that is allowed" if times else ""
+    return State("Failed", reason, f"the job failed: {what}")
+
+
+def suspended(status: Raw, job: Raw) -> State:
+    """Suspended: by whom, and whether its pods are gone."""
+    still = [one["name"] for one in status.get("jobsStatus") or () if one.get("active")]
+    if still:
+        return State("Suspended", "Suspending", f"the job is being suspended; pods of {listed(still)} are still there")
+    queue = at(job, ("metadata", "labels", QUEUE_LABEL))
+    if queue:
+        return State("Suspended", "Queued", f"the job is suspended until the queue {queue} admits it")
+    return State("Suspended", "Suspended", "the job is suspended; set spec.suspend to false to let it run")
+
+
+def running(status: Raw, scene: Scene, jobset: Raw) -> State:
+    """Where an unfinished job stands, from the counts of its replicated jobs and the pods of the one that trains."""
+    entry = scene.entry
+    counts = {job["name"]: job for job in status.get("jobsStatus") or ()}
+    mine = counts.get(entry, {})
+    child = child_job(jobset, entry, scene.view)
+    size = at(child, ("spec", "parallelism"))
+    ready = int(at(child, ("status", "ready")) or 0) + int(at(child, ("status", "succeeded")) or 0)
+    if mine.get("ready") or mine.get("succeeded"):
+        return State("Running", "AllReady", f"all {size} pods of {entry} are ready" if size else f"{entry} is ready")
+    if size and scene.enough is not None and ready >= scene.enough:
+        return State("Running", "EnoughReady", f"{ready} of {size} pods of {entry} are ready")
+    if is_true(jobset.get("status") or {}, "RestartingJobSet"):
+        return State("Starting", "Restarting", "a pod failed, and the job is being started again from the beginning")
+    pods = [pod for pod in scene.view.controlled_by(uid_of(child)) if pod["kind"] == "Pod"] if child else []
+    homeless = [pod for pod in pods if not at(pod, ("spec", "nodeName")) and at(pod, ("status", "phase")) != "Failed"]
+    if homeless:
+        what = f"{len(homeless)} of {counted(size or len(pods), 'pod')} of {entry} wait for a node"
+        return State("Pending", "WaitingForNodes", what)
+    if mine.get("active"):
+        return State(
+            "Starting",
+            "PodsStarting",
+            f"{ready} of {counted(size, 'pod')} of {entry} are ready"
+            if size
+            else f"{entry} has pods that are not all ready",
+        )
+    return before(jobset, counts, entry)
+
+
+def before(jobset: Raw, counts: dict[str, Raw], entry: str) -> State:
+    """A job that does not train yet: the stages before, or the Jobs that are still to be made."""
+    first = [
+        name
+        for job in at(jobset, ("spec", "replicatedJobs")) or ()
+        if (name := job["name"]) != entry and counts.get(name, {}).get("active")
+    ]
+    if first:
+        jobs = [
+            f"{name} ({counts[name].get('ready', 0)} of {counted(replicas(jobset, name), 'Job')} ready)"
+            for name in first
+        ]
+        return State("Starting", "EarlierStage", f"{listed(jobs)} must come first; {entry or 'the trainer'} follows")
+    return State("Pending", "NoPodsYet", f"the JobSet is there; the pods of {entry or 'the trainer'} are not")
+
+
+def replicas(jobset: Raw, name: str) -> int:
+    """How many Jobs a replicated job has."""
+    jobs = at(jobset, ("spec", "replicatedJobs")) or ()
+    return next((int(job.get("replicas", 1)) for job in jobs if job["name"] == name), 1)
+
+
+def restarted(jobset: Raw) -> str:
+    """How often the job was started again, of how often it may be."""
+    times, most = at(jobset, ("status", "restarts")), at(jobset, ("spec", "failurePolicy", "maxRestarts"))
+    return f" (restart {times}{f' of {most}' if most else ''})" if times else ""
+
+
+def lasted(started: str | None, ended: str) -> str:
+    """How long the training took, as a part of a sentence."""
+    if not started or time_of(ended) <= time_of(started):
+        return ""
+    seconds = int((time_of(ended) - time_of(started)) / timedelta(seconds=1))
+    hours, minutes = seconds // 3600, seconds % 3600 // 60
+    parts = ((hours, "h"), (minutes, "min"), (0 if hours else seconds % 60, "s"))
+    return f", after {' '.join(f'{count} {unit}' for count, unit in parts if count)} of training"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words as a sentence lists them."""
+    *head, last = words
+    return f"{', '.join(head)} and {last}" if head else last

@@ -1,0 +1,100 @@
+"""What keeps a TrainJob from going on, and what made it fail, as far as the objects below it tell."""
+
+import re
+from typing import NamedTuple
+
+from trainplane.api.meta import Raw
+from trainplane.reconcile.view import Ref, View
+from trainplane.trainjob.status import condition
+from trainplane.trainjob.tree import at
+
+RANK = "batch.kubernetes.io/job-completion-index"
+CREATION = "CreationFailed"
+"""How the reasons of a JobSet's events end when it cannot make a Job, its Service or a volume claim."""
+_FIRST_FAILED = re.compile(r"\(first failed job: ([^)\s]+)\)")
+
+
+class Trouble(NamedTuple):
+    """Why a TrainJob does not go on: in a word, and in a sentence that says what to do."""
+
+    reason: str
+    message: str
+
+
+def below(jobset: Raw | None, view: View) -> Trouble | None:
+    """What keeps the JobSet from making its Jobs, or those their pods; their own events alone tell it."""
+    if jobset is None:
+        return None
+    made = {raw["metadata"]["name"]: raw for raw in view.controlled_by(uid_of(jobset)) if raw["kind"] == "Job"}
+    makers = {uid_of(job): job for job in made.values() if not at(job, ("status", "active"))}
+    found: list[tuple[str, Trouble]] = []
+    for event in view.all("events.k8s.io", "Event", namespace=jobset["metadata"].get("namespace", "")):
+        about, note = at(event, ("regarding", "uid")), str(event.get("note", ""))
+        if event.get("type") != "Warning" or not about:
+            continue
+        if about == uid_of(jobset) and str(event.get("reason", "")).endswith(CREATION):
+            if not is_past(note, jobset, made):
+                found.append((seen(event), Trouble("ChildrenRefused", f"the JobSet cannot make its children: {note}")))
+        elif about in makers and event.get("reason") == "FailedCreate":
+            name = makers[about]["metadata"]["name"]
+            found.append((seen(event), Trouble("PodsRefused", f"the Job {name} cannot make its pods: {note}")))
+    return max(found, default=("", None))[1]
+
+
+def is_past(note: str, jobset: Raw, made: dict[str, Raw]) -> bool:
+    """Whether the Jobs that could not be made have been made since; events outlive what they tell of."""
+    names = [
+        f"{jobset['metadata']['name']}-{job['name']}-{index}"
+        for job in at(jobset, ("spec", "replicatedJobs")) or ()
+        for index in range(int(job.get("replicas", 1)))
+    ]
+    named = [name for name in names if re.search(rf"(?<![-\w]){re.escape(name)}(?![-\w])", note)]
+    if named:
+        return all(name in made for name in named)
+    counts = at(jobset, ("status", "replicatedJobsStatus")) or ()
+    return bool(counts) and all(job.get("active") or job.get("succeeded") for job in counts)
+
+
+def seen(event: Raw) -> str:
+    """When an event was last seen."""
+    return str(
+        at(event, ("series", "lastObservedTime"))
+        or event.get("eventTime")
+        or event.get("deprecatedLastTimestamp")
+        or ""
+    )
+
+
+def first_failure(jobset: Raw | None, view: View) -> str:
+    """Which Job failed first, and which of its ranks, with its exit code; "" where nobody knows any more."""
+    failed = condition((jobset or {}).get("status") or {}, "Failed") or {}
+    named = _FIRST_FAILED.search(str(failed.get("message", "")))
+    if jobset is None or not named:
+        return ""
+    job = view.get(Ref("batch", "Job", jobset["metadata"].get("namespace", ""), named[1]))
+    ends = [end for pod in view.controlled_by(uid_of(job)) if (end := ended(pod))] if job else []
+    if ends:
+        _, rank, how = min(ends)
+        return f"{how} in rank {rank} of {named[1]}, which failed first"
+    reason = (condition(job.get("status") or {}, "Failed") or {}).get("message", "") if job else ""
+    return f"{named[1]} failed first{': ' if reason else ''}{reason}"
+
+
+def ended(pod: Raw) -> tuple[str, int, str] | None:
+    """When a pod failed, its rank, and how; None for a pod that did not fail."""
+    if at(pod, ("status", "phase")) != "Failed":
+        return None
+    rank = str(at(pod, ("metadata", "annotations", RANK)) or at(pod, ("metadata", "labels", RANK)) or "0")
+    for status in at(pod, ("status", "containerStatuses")) or ():
+        end = at(status, ("state", "terminated")) or {}
+        if end.get("exitCode"):
+            reason = f" ({end['reason']})" if end.get("reason") not in (None, "", "Error") else ""
+            how = f"{status.get('name')} ended with exit code {end['exitCode']}{reason}"
+            return str(end.get("finishedAt") or "~"), int(rank) if rank.isdigit() else 0, how
+    why = at(pod, ("status", "reason")) or "the pod failed"
+    return "~", int(rank) if rank.isdigit() else 0, str(why)
+
+
+def uid_of(raw: Raw) -> str:
+    """The uid of an object."""
+    return str(raw["metadata"].get("uid", ""))
