@@ -324,6 +324,9 @@ def _line(block: Block) -> str:
 
 
 if __name__ == "__main__":
-    from tests.places import need_shared
+    from tests.places import shared
 
-    main(PATH, lambda: render(need_shared()))
+    found = shared()
+    if found is None:
+        raise SystemExit("the source documents are not here: set TRAINPLANE_SHARED or put `shared` beside the checkout")
+    main(PATH, lambda: render(found))

@@ -1,6 +1,7 @@
 """Write every file that the code writes: the references, the CRDs, and the output of commands that documents show."""
 
-from tools import cli_reference, console, crds, differences, rules_reference
+from tests.places import shared
+from tools import cli_reference, console, coverage, crds, differences, rules_reference
 from tools.generated import write
 
 
@@ -9,6 +10,9 @@ def main() -> None:
     write(cli_reference.PATH, cli_reference.render())
     write(rules_reference.PATH, rules_reference.render())
     write(differences.PATH, differences.render())
+    folder = shared()
+    if folder is not None:
+        write(coverage.PATH, coverage.render(folder))
     crds.main()
     console.main()
 
