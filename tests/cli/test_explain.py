@@ -141,3 +141,16 @@ def test_a_refused_trainjob_is_explained_by_its_reasons() -> None:
     result = run("-", text=text)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("-:14:5: error TP")
+
+
+def test_a_field_of_a_document_is_answered_with_what_it_reaches() -> None:
+    (reach,) = json.loads(run(DIGITS, "--field", "spec.trainer.numNodes", "-o", "json").stdout)["reaches"]
+    assert (reach["document"], reach["file"], reach["line"], reach["column"]) == ("job", DIGITS, 14, 5)
+    assert [(leaf["field"].rpartition(".")[2], leaf["value"]) for leaf in reach["fields"]] == [
+        ("value", "2"),
+        ("parallelism", 2),
+        ("completions", 2),
+    ]
+    told = run(DIGITS, "--field", "spec.trainer.env[SEED]").stdout
+    assert told.endswith('spec.replicatedJobs[node]…containers[node].env[SEED].value = "7" in the JobSet digits\n')
+    assert "spec.runtimeRef.name at " in run(DIGITS, "--field", "spec.runtimeRef.name").stdout

@@ -23,8 +23,9 @@ from trainplane.trainjob.explain import (
     short,
     without_effect,
 )
-from trainplane.trainjob.fields import NotOne, Spot, find, leaves, spots
+from trainplane.trainjob.fields import NotOne, Spot, find, leaves, reached, roots, spots, written
 from trainplane.trainjob.pipeline import STEPS
+from trainplane.trainjob.plan import Source
 
 COUNTED = (("PET_NPROC_PER_NODE",), ("OMPI_MCA_orte_set_default_slots",), ("I_MPI_PERHOST",), ("DMLC_NUM_WORKER",))
 """The variables that tell a framework how many processes there are."""
@@ -54,7 +55,8 @@ def explain(
 
     --field names a field of the rendered objects and prints its history: each step that set it, from which line of
     which document, and what it replaced. Elements go by their name or number, and the end of a path is enough where
-    only one field ends so: env[PET_NNODES], or spec.replicatedJobs[node]…containers[0].image.
+    only one field ends so: env[PET_NNODES], or spec.replicatedJobs[node]…containers[0].image. A field of the TrainJob
+    or its runtime, such as spec.trainer.numNodes, is answered with the fields that it reaches.
 
     \b
     trainplane explain -f job.yaml
@@ -64,9 +66,7 @@ def explain(
     results = [render_job(job, named(inputs, job), blame=True) for job in inputs.jobs]
     good = [result for result in results if result.plan]
     if field is not None:
-        told = _fields(good, field)
-        text = "\n\n".join("\n".join(history(result, spot)) for result, spot in told)
-        answer: Any = {"fields": [each for result, spot in told for each in history_json(result, spot)]}
+        text, answer = _history(good, field)
     else:
         text = "\n\n".join("\n".join(story(result)) for result in good)
         answer = {"jobs": [story_json(result) for result in good]}
@@ -77,17 +77,58 @@ def explain(
     ctx.exit(complain(inputs, results))
 
 
-def _fields(good: list[Rendered], field: str) -> list[tuple[Rendered, Spot]]:
-    found: list[tuple[Rendered, Spot]] = []
+def _history(good: list[Rendered], field: str) -> tuple[str, dict[str, Any]]:
+    """The history of a rendered field, or what a field of a document reaches, for every TrainJob that has it."""
+    told: list[str] = []
+    fields: list[dict[str, Any]] = []
+    reaches: list[dict[str, Any]] = []
     refusal = ""
     for result in good:
         try:
-            found.append((result, find(result.plan.objects if result.plan else (), field)))
+            spot = find(result.plan.objects if result.plan else (), field)
         except NotOne as error:
+            found = list(reach(result, field))
+            reaches += found
+            told += ["\n".join(_reach_told(each)) for each in found]
             refusal = str(error)
-    if refusal and not found:
+        else:
+            told.append("\n".join(history(result, spot)))
+            fields += history_json(result, spot)
+    if refusal and not told:
         raise UnusableError(refusal)
-    return found
+    return "\n\n".join(told), {"fields": fields, "reaches": reaches}
+
+
+def reach(result: Rendered, field: str) -> Iterator[dict[str, Any]]:
+    """What a field of the TrainJob or its runtime becomes, with the same keys at all times."""
+    if result.plan is None:
+        return
+    every = [leaf for root in roots(result.plan.objects) for leaf in leaves(root)]
+    for document, raw in (("job", result.plan.raw_job), ("runtime", result.plan.raw_runtime)):
+        path = written(raw, field)
+        place = result.place(Source(document, path)) if path else None
+        if path and place:
+            here = set(reached(result.plan, result.chains, document, path))
+            yield {
+                "job": result.name,
+                "document": document,
+                "field": place[3],
+                "file": place[0],
+                "line": place[1],
+                "column": place[2],
+                "fields": [
+                    {"object": f"{leaf.path[0]}/{leaf.path[1]}", "field": leaf.field, "value": leaf.value}
+                    for leaf in every
+                    if leaf.path in here
+                ],
+            }
+
+
+def _reach_told(each: dict[str, Any]) -> Iterator[str]:
+    place = f"{each['file']}:{each['line']}:{each['column']}"
+    yield click.style(f"{each['field']} at {place} reaches" + ("" if each["fields"] else " nothing"), bold=True)
+    for leaf in each["fields"]:
+        yield f"  {leaf['field']} = {_value(leaf['value'])} in the {leaf['object'].replace('/', ' ', 1)}"
 
 
 def story(result: Rendered) -> Iterator[str]:

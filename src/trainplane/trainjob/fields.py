@@ -1,4 +1,4 @@
-"""Fields of rendered objects, found by the path that a person types: whole, with positions or keys, or only its end."""
+"""Fields found by the path that a person types, by key or position: of rendered objects also by the path's end."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,8 +7,9 @@ from typing import Any
 
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Path, did_you_mean, show
-from trainplane.trainjob.blame import members
-from trainplane.trainjob.tree import key_of
+from trainplane.trainjob.blame import Chains, members
+from trainplane.trainjob.plan import Plan
+from trainplane.trainjob.tree import element_keys, key_of, positions
 
 GAP = re.compile(r"…|\.\.\.?")
 """Stands for any steps between: `spec.replicatedJobs[node]…env[SEED]`."""
@@ -38,8 +39,7 @@ class NotOne(Exception):
 
 def find(objects: Sequence[Raw], text: str) -> Spot:
     """The one place that a typed path means; raises NotOne."""
-    blocks = [[a or b for a, b in _STEP.findall(part) if a or b] for part in GAP.split(text.strip())]
-    blocks = [block for block in blocks if block]
+    blocks = [block for block in map(_steps, GAP.split(text.strip())) if block]
     every = list(spots(objects))
     found = [spot for spot in every if blocks and fits(spot, blocks)]
     whole = [spot for spot in found if len(blocks) == 1 and len(blocks[0]) in (len(spot.path) - 2, len(spot.path))]
@@ -50,6 +50,41 @@ def find(objects: Sequence[Raw], text: str) -> Spot:
     few = [f"  {spot.field} of the {spot.path[0]} {spot.path[1]}" for spot in found[:MANY]]
     more = [f"  and {len(found) - MANY} more"] if len(found) > MANY else []
     raise NotOne("\n".join([f"{text} fits {len(found)} fields; write more of the path:", *few, *more]))
+
+
+def _steps(text: str) -> list[str]:
+    return [in_brackets or word for in_brackets, word in _STEP.findall(text) if in_brackets or word]
+
+
+def written(document: Raw, text: str) -> Path | None:
+    """The place in a document that a typed path means, whole and by position; None where there is none."""
+    value: Any = document
+    path: list[str | int] = []
+    for word in _steps(text):
+        if isinstance(value, list):
+            keys = [str(key) for key in element_keys(value, path[-1] if path else "")]
+            index = keys.index(word) if word in keys else int(word) if word.isdecimal() else len(value)
+            if index >= len(value):
+                return None
+            path.append(index)
+            value = value[index]
+        elif isinstance(value, dict) and word in value:
+            path.append(word)
+            value = value[word]
+        else:
+            return None
+    return tuple(path) or None
+
+
+def reached(plan: Plan, chains: Chains, document: str, path: Path) -> list[Path]:
+    """The leaves that something at a place of a document reaches, or is worked out from."""
+    raw = plan.raw_job if document == "job" else plan.raw_runtime
+    found = []
+    for leaf, marks in chains.items():
+        sources = [positions(raw, mark.source.path) for mark in marks if mark.source.document == document]
+        if any(source[: len(path)] == path for source in sources):
+            found.append(leaf)
+    return found
 
 
 def spelled(path: Path, places: Sequence[int | None]) -> str:
