@@ -1,5 +1,6 @@
 """Lint as a whole: one fault, one message, at its place; documents among each other; and it never fails."""
 
+import re
 import time
 from pathlib import Path
 
@@ -308,3 +309,17 @@ def test_the_time_it_takes_grows_with_the_text_and_no_faster(head: str, item: st
 
     seconds(100)
     assert seconds(20_000) < 50 * max(seconds(2_000), 0.05)
+
+
+@pytest.mark.parametrize("name", ["list-item-indentation", "two-stages-misaligned"])
+def test_a_remedy_for_indentation_works_when_it_is_followed(name: str) -> None:
+    lines = (ROOT / "examples" / "mistakes" / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+    for _ in range(3):
+        broken = [each for each in lint([("-", "\n".join(lines))]).located if each.problem.rule.id == "TP003"]
+        if not broken:
+            break
+        spaces = re.search(r"indent it by (\d+) spaces", broken[0].problem.todo)
+        assert spaces, broken[0].problem.todo
+        at = broken[0].line - 1
+        lines[at] = " " * int(spaces[1]) + lines[at].lstrip()
+    assert not broken

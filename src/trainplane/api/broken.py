@@ -39,6 +39,11 @@ class _Line(msgspec.Struct, frozen=True):
     def first(self) -> int:
         return self.start + self.indent
 
+    @property
+    def fields(self) -> int:
+        """The column where the fields of its object begin: behind the dash, for an item of a list."""
+        return len(self.text) - len(self.text.lstrip(" -")) if self.text.lstrip().startswith("- ") else self.indent
+
 
 def explain_yaml(text: str, error: Any, *, start: int = 0) -> Broken:
     """Say in plain words why the YAML parser stopped; `start` is where in the text it had begun."""
@@ -193,14 +198,19 @@ def _unexpected_colon(text: str, line: _Line, at: int) -> Broken:
         what = f"{above.text.strip()[:40]!r} is neither a field nor an item of a list"
         return Broken(rules.SYNTAX, above.first, what, "did you forget a colon after it?")
     what = "the line is indented deeper than the one above, which has a value already"
-    todo = f"indent it by {above.indent} spaces" if above is not None else "remove the spaces before it"
+    todo = f"indent it by {above.fields} spaces" if above is not None else "remove the spaces before it"
     return Broken(rules.SYNTAX, line.first, what, todo)
 
 
 def _indentation(text: str, line: _Line, *, at: int, context: int) -> Broken:
     """A line that begins where no open object or list does, or text after the end of a value."""
     if at > line.first:
-        what = f"the value ends before {text[at : at + 20].splitlines()[0].strip()!r}"
+        rest = line.text[at - line.start :].strip()[:20]
+        if not rest:
+            return Broken(
+                rules.SYNTAX, line.first, "the line ends too early", "complete it, or put the text into quotes"
+            )
+        what = f"the value ends before {rest!r}"
         return Broken(rules.SYNTAX, at, what, "put the whole text into quotes; double a quote inside single ones: ''")
     columns = _open_columns(text, at)
     opened = text.count("\n", 0, context) + 1
@@ -209,6 +219,10 @@ def _indentation(text: str, line: _Line, *, at: int, context: int) -> Broken:
             what = f"an item of a list stands among the fields that begin at line {opened}"
             return Broken(rules.SYNTAX, line.first, what, "remove the dash, or indent the list under its key")
         what = f"a field stands among the items of the list that begins at line {opened}"
+        above = _above(text, at)
+        if above is not None and above.indent == line.indent and _KEY.match(above.text):
+            todo = f"indent it by {above.fields} spaces to make it a field of the item above, or begin it with a dash"
+            return Broken(rules.SYNTAX, line.first, what, todo)
         return Broken(rules.SYNTAX, line.first, what, "begin it with a dash, or indent it by less")
     near = min(columns, key=lambda column: (abs(column - line.indent), -column), default=0)
     what = f"the line is indented by {line.indent} spaces, and nothing above it is"
