@@ -1,11 +1,11 @@
 """Admission: a TrainJob or runtime is filled in and judged, by the same words in the webhook and the embedded API."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any
 
 from trainplane.api.meta import Raw
-from trainplane.api.problem import Problem, Severity
+from trainplane.api.problem import Path, Problem, Severity
 from trainplane.api.rules import LAW
 from trainplane.api.structural import broken_laws
 from trainplane.api.trainer import TrainingRuntime, TrainJob
@@ -18,10 +18,8 @@ from trainplane.trainjob.default import time_free
 from trainplane.trainjob.nodes import JOBS
 from trainplane.trainjob.pipeline import Refused, build
 from trainplane.trainjob.plan import POD
+from trainplane.trainjob.snapshot import Lookup
 from trainplane.trainjob.tree import at
-
-Lookup: TypeAlias = Callable[[Ref], Raw | None]
-"""The object of a Ref, read live: a TrainJob sent right after its runtime must find it."""
 
 SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
 PATCHES = ("spec", "runtimePatches")
@@ -107,6 +105,31 @@ def changed(new: Raw, old: Raw, runtime: Raw, lookup: Lookup) -> Iterator[Proble
         if job.get("active"):
             what = f"{job['name']} still has running pods, and patches can change only when none runs"
             yield Problem(plan_rules.PATCH_WHILE_RUNNING, PATCHES, what, "wait until its pods are gone, then try again")
+    if jobset is not None:
+        yield from moved(dict(affinities(new)), dict(affinities(old)))
+
+
+def affinities(job: Raw) -> Iterator[tuple[tuple[Any, Any], tuple[Path, Any]]]:
+    """The affinity that each manager's patch gives each replicated job, and where it is written."""
+    for i, patch in enumerate(at(job, PATCHES) or ()):
+        jobs: Path = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
+        for k, replicated in enumerate(at(patch, jobs) or ()):
+            where = (*POD, "spec", "affinity")
+            if at(replicated, where) is not None:
+                yield (
+                    (patch.get("manager"), replicated.get("name")),
+                    ((*PATCHES, i, *jobs, k, *where), at(replicated, where)),
+                )
+
+
+def moved(new: Mapping[Any, tuple[Path, Any]], old: Mapping[Any, tuple[Path, Any]]) -> Iterator[Problem]:
+    """The affinities that would have to change in a JobSet that is there already."""
+    for key in dict.fromkeys((*new, *old)):
+        path, value = new.get(key, (PATCHES, None))
+        if value != old.get(key, (PATCHES, None))[1]:
+            what = f"the affinity of {key[1]} cannot change after creation: its JobSet is there and would refuse it"
+            todo = "use nodeSelector and tolerations, or create the job anew"
+            yield Problem(plan_rules.AFFINITY_IS_FIXED, path, what, todo)
 
 
 def priorities(runtime: Raw, lookup: Lookup) -> Iterator[Problem]:

@@ -60,3 +60,11 @@ TRAINER_IS_FIXED = Rule(
     "The pods of a job are made from spec.trainer when it is created, and the JobSet keeps their template from then "
     "on. A section that is added or removed later could never take effect. Create the job anew.",
 )
+AFFINITY_IS_FIXED = Rule(
+    "TP215",
+    Severity.ERROR,
+    "The affinity of this job cannot change",
+    "A suspended JobSet takes new labels, annotations, node selectors, tolerations and scheduling gates, but no new "
+    "affinity: it would refuse every later change of the job with it, so that the job could never be resumed. Use "
+    "nodeSelector and tolerations, or create the job anew.",
+)

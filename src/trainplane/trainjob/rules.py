@@ -366,6 +366,13 @@ PATCH_ENV = Rule(
     "The environment of the trainer is spec.trainer.env, that of an initializer spec.initializer.*.env. A patch for "
     "the same container could contradict them, so it is refused.",
 )
+PATCH_FINALIZERS = Rule(
+    "TP117",
+    Severity.ERROR,
+    "The patch sets finalizers",
+    "A patch adds labels and annotations to what it patches. Pods with a finalizer stay until somebody lifts it, so "
+    "the job could be neither suspended nor deleted. Mark the pods with a label or an annotation instead.",
+)
 
 CLUSTER_SCOPED_IN_ROLE = Rule(
     "TP140",

@@ -17,7 +17,7 @@ from trainplane.trainjob.plan_rules import RUNTIME_MISSING
 from trainplane.trainjob.tree import at, put
 
 Lookup: TypeAlias = Callable[[Ref], Raw | None]
-"""The object of a Ref."""
+"""The object of a Ref; at admission read live, so that a TrainJob sent right after its runtime finds it."""
 
 KEY = "runtime"
 STAMPS = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")

@@ -74,6 +74,7 @@ def trainjob(obj: Mapping[str, Any]) -> Iterator[Problem]:
         if manager and not _MANAGER.fullmatch(manager):
             todo = "write a domain, a slash and a name, such as example.com/me"
             yield Problem(rules.PATCH_MANAGER, (*path, "manager"), f"{manager!r} has no domain before a slash", todo)
+        yield from _finalizers(patch, path)
     for path, _, container in _patched_containers(obj):
         if container.get("env") and container.get("name") in ("node", *STEPS[1:]):
             field = "spec.trainer.env" if container["name"] == "node" else "spec.initializer"
@@ -235,6 +236,17 @@ def _reference(obj: Mapping[str, Any]) -> Iterator[Problem]:
         near = did_you_mean(group, GROUPS)
         todo = f"did you mean {near}?" if near else "leave the field out to mean trainer.kubeflow.org"
         yield Problem(rules.REFERENCE_GROUP, (*path, "apiGroup"), f"there are no runtimes in the group {group}", todo)
+
+
+def _finalizers(patch: Mapping[str, Any], path: Path) -> Iterator[Problem]:
+    """The finalizers that a patch sets, at any of the three places that take metadata."""
+    template: Path = ("trainingRuntimeSpec", "template")
+    jobs = [where for where, _ in objects_at(patch, "trainingRuntimeSpec", *JOBS[1:])]
+    for here in (template, *((*job, *inner) for job in jobs for inner in (("template",), POD[:-1]))):
+        field: Path = (*here, "metadata", "finalizers")
+        if look(patch, *field):
+            what = "pods, Jobs and JobSets with a finalizer cannot go until somebody lifts it"
+            yield Problem(rules.PATCH_FINALIZERS, (*path, *field), what, "remove it; use a label or an annotation")
 
 
 def _patched_containers(obj: Mapping[str, Any]) -> Iterator[tuple[Path, str, Mapping[str, Any]]]:
