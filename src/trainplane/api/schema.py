@@ -211,7 +211,7 @@ def _definition(type_: type[Wire]) -> tuple[Schema, tuple[type[Wire], ...]]:
 
 def _strict(node: Schema, annotation: Any, inside: list[type[Wire]], *, nullable: bool) -> Schema:
     """The strict form of one node; `annotation` tells which type an object is, and that type is added to `inside`."""
-    held = _bare(annotation)
+    held = bare(annotation)
     strict: Schema = {key: node[key] for key in _CONSTRAINTS if key in node}
     kind = ["integer", "string"] if INT_OR_STRING in node else node.get("type")
     if kind is not None:
@@ -245,12 +245,12 @@ def _types(kind: str | list[str], *, nullable: bool) -> str | list[str]:
     return [*kind, "null"] if isinstance(kind, list) else [kind, "null"]
 
 
-def _bare(annotation: Any) -> Any:
+def bare(annotation: Any) -> Any:
     """The type inside Annotated and unions with UNSET."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _bare(annotation.__origin__)
+        return bare(annotation.__origin__)
     if origin in (Union, UnionType):
         said = [a for a in get_args(annotation) if a not in (UnsetType, type(None))]
-        return _bare(said[0]) if len(said) == 1 else annotation
+        return bare(said[0]) if len(said) == 1 else annotation
     return annotation
