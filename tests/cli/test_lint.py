@@ -105,6 +105,24 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_2(tmp_path: Path, what: s
     assert str(path) in answer.stderr
 
 
+def test_one_file_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "b.yaml").write_text(BAD)
+    answer = lint(tmp_path)
+    assert answer.returncode == 2
+    assert "TP100" in answer.stdout
+    assert answer.stderr == f"Error: {tmp_path}/a.yaml: No such file or directory\n"
+
+
+def test_a_name_that_is_not_text_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/\xff.yaml"
+    with open(path, "w") as stream:
+        stream.write(BAD)
+    answer = lint(tmp_path)
+    assert answer.returncode == 1
+    assert "TP100" in answer.stdout
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="needs a user other than root: root may read every file")
 def test_a_file_that_may_not_be_read_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"

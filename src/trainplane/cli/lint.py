@@ -42,7 +42,10 @@ def lint(ctx: click.Context, files: tuple[str, ...], output: str, quiet: bool) -
     trainplane lint runtime.yaml jobs/
     kubectl get trainjobs -A -o yaml | trainplane lint -
     """
-    findings = lint_texts((file, read(file)) for file in expanded(files))
+    unreadable: list[UnusableError] = []
+    findings = lint_texts(_readable(files, unreadable))
+    if unreadable and not findings.files:
+        raise unreadable[0]
     if quiet:
         errors = tuple(found for found in findings.located if found.severity is Severity.ERROR)
         findings = Findings(errors, findings.files, findings.documents)
@@ -53,7 +56,18 @@ def lint(ctx: click.Context, files: tuple[str, ...], output: str, quiet: bool) -
     else:
         # click takes the colours off where nobody would see them.
         click.echo("\n".join(as_text(findings)), color=False if "NO_COLOR" in os.environ else None)
-    ctx.exit(1 if findings.refused else 0)
+    for error in unreadable:
+        error.show()
+    ctx.exit(2 if unreadable else 1 if findings.refused else 0)
+
+
+def _readable(files: tuple[str, ...], unreadable: list[UnusableError]) -> Iterator[tuple[str, bytes]]:
+    """The files that can be read, with their bytes; the others are noted, and keep nobody from the rest."""
+    for file in expanded(files):
+        try:
+            yield file, read(file)
+        except UnusableError as error:
+            unreadable.append(error)
 
 
 def read(file: str) -> bytes:
