@@ -93,6 +93,7 @@ def test_a_key_in_yaml_stands_where_its_position_says(data):
 
 
 @given(st.text(max_size=60) | st.text("{}[]:,-?&*!|>'\"%@`#<. \t\nab01~", max_size=60))
+@example("!!")
 @example("? a\n: b\n")
 @example("a: &a\n  <<: *a\n")
 @example("!!set {a, b}")
