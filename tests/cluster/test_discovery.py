@@ -1,4 +1,4 @@
-"""Discovery, held against what a real API server says of the same kinds (facts/discovery.json, kube-apiserver 1.36.3)."""
+"""Discovery, held against what a real API server says of the same kinds (facts/discovery.json)."""
 
 import json
 from pathlib import Path

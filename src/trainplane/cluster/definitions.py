@@ -67,15 +67,18 @@ def reference(name: str, root: str) -> Schema:
 
 def _definition(type_: type[Wire], root: str, inside: list[type[Wire]]) -> Schema:
     node = openapi(type_)
-    said = {key: value for key, value in node.items() if key not in ("properties", VALIDATIONS)}
-    said["description"] = _described(type_)
-    properties = {
-        field.encode_name: _node(node["properties"][field.encode_name], field.type, root=root, inside=inside)
-        for field in msgspec.structs.fields(type_)
-    }
+    said = {key: value for key, value in node.items() if key not in ("properties", "description", VALIDATIONS)}
+    properties: Schema = {}
+    for field in msgspec.structs.fields(type_):
+        name = field.encode_name
+        about = {"description": text} if (text := _about(node["properties"][name], field.type)) else {}
+        properties[name] = _node(node["properties"][name], field.type, root=root, inside=inside, about=about)
     if properties.keys() >= _EVERY_OBJECT.keys():
-        for name, about in _EVERY_OBJECT.items():
-            properties[name] = {**properties[name], "description": about}
+        # kubectl prints the descriptions of a field and of its type one after the other, and lists a field with its
+        # own alone: so fields carry both in one, and only whole objects, which are no fields, have a type's.
+        said["description"] = _described(type_)
+        for name, text in _EVERY_OBJECT.items():
+            properties[name] = {**properties[name], "description": text}
     return {**said, **_laws(node), **({"properties": properties} if properties else {})}
 
 
@@ -85,19 +88,32 @@ def _described(type_: type[Wire]) -> str:
     return said
 
 
-def _node(node: Schema, annotation: Any, *, root: str, inside: list[type[Wire]]) -> Schema:
-    """One node with each type inside it put as a reference."""
+def _about(node: Schema, annotation: Any) -> str:
+    """What is said of a field, or else of the type that it holds or holds many of."""
     held = bare(annotation)
-    kept = {key: value for key, value in node.items() if key not in ("properties", "required", VALIDATIONS)}
+    said: str = node.get("description", "")
+    if said:
+        return said
+    if isinstance(held, type) and issubclass(held, Wire):
+        return _described(held)
+    if "items" in node or "additionalProperties" in node:
+        return _about({}, get_args(held)[0 if "items" in node else 1])
+    return ""
+
+
+def _node(node: Schema, annotation: Any, *, root: str, inside: list[type[Wire]], about: Schema | None = None) -> Schema:
+    """One node with each type inside it put as a reference; `about` is its description, which items have none of."""
+    held = bare(annotation)
+    about = about or {}
+    if "default" in node:
+        about = {**about, "default": node["default"]}
     if isinstance(held, type) and issubclass(held, Wire):
         inside.append(held)
-        about = {key: value for key, value in kept.items() if key == "default"}
-        # kubectl lists a field with its own description alone, never with that of its type.
-        about["description"] = kept.get("description") or _described(held)
         return _referring(name_of(held), about, root=root)
     if INT_OR_STRING in node:
-        about = {key: value for key, value in kept.items() if key in ("description", "default")}
         return _referring(QUANTITY if "pattern" in node else INT_OR_STRING_NAME, about, root=root)
+    dropped = ("properties", "required", "description", VALIDATIONS)
+    kept = {key: value for key, value in node.items() if key not in dropped} | about
     if "items" in node:
         kept["items"] = _node(node["items"], get_args(held)[0], root=root, inside=inside)
     if "additionalProperties" in node:
