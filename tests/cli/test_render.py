@@ -190,3 +190,9 @@ def test_what_cannot_be_rendered_is_told_apart_by_the_exit_code(args: tuple[str,
     result = run(*args, text=text)
     assert (result.exit_code, result.stdout) == (code, "") or not args
     assert not isinstance(result.exception, Exception) or isinstance(result.exception, SystemExit)
+
+
+def test_a_wrong_reference_is_one_error() -> None:
+    result = run("-", text=trainjob("plain", kind="ClusterRuntime"))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert [line.split(": ")[0] for line in result.stderr.splitlines() if not line.startswith(" ")] == ["-:7:5"]

@@ -101,11 +101,10 @@ def compare(inputs: Inputs, before: Read, after: Read) -> Comparison:
     found = Comparison()
     names = {text_at(each.hub, "metadata", "name") for each in (before, after)}
     for job in inputs.jobs:
-        old = render(job, before)
         if text_at(job.hub, "spec", "runtimeRef", "name") not in names:
-            found.others.append(old.name)
+            found.others.append(Rendered(job).name)
             continue
-        new = render(job, after)
+        old, new = render(job, before), render(job, after)
         if old.plan is None:
             found.already.append(old.name)
         elif new.plan is None:

@@ -181,7 +181,9 @@ def render(job: Read, runtime: Read | Problem, *, blame: bool = False) -> Render
     """What one TrainJob becomes on a runtime, or everything for which it is refused."""
     found = [*judge(job), *_nameless(job)]
     if isinstance(runtime, Problem):
-        return Rendered(job, problems=(*found, job.locate(runtime)))
+        # What is wrong with the reference itself has been said in better words.
+        known = any(each.problem.path[:2] == runtime.path[:2] for each in found if each.severity is Severity.ERROR)
+        return Rendered(job, problems=tuple(found) if known else (*found, job.locate(runtime)))
     found += judge(runtime)
     result = Rendered(job, runtime, problems=tuple(found))
     if result.errors:
