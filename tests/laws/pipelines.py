@@ -88,7 +88,7 @@ def containers(draw: st.DrawFn, name: str) -> Raw:
         "env": VARIABLES,
         "resources": RESOURCES,
         "ports": st.just([{"containerPort": 8080, "name": "metrics"}]),
-        "volumeMounts": st.just([{"name": "data", "mountPath": "/data"}]),
+        "volumeMounts": st.builds(lambda: [{"name": "data", "mountPath": "/data"}]),
     }
     return draw(st.fixed_dictionaries({"name": st.just(name), "image": IMAGES}, optional=optional))
 
@@ -99,8 +99,9 @@ def replicated_jobs(draw: st.DrawFn, name: str, *, step: str = "", container: st
     pod: Raw = {"containers": [draw(containers(container))]}
     if draw(st.booleans()):
         pod["containers"].append(draw(containers("sidecar")))
-    if draw(st.booleans()):
-        pod["volumes"] = [{"name": "data", "emptyDir": {}}]
+    # What initializers fetch must reach the trainer.
+    pod["containers"][0].setdefault("volumeMounts", []).append({"name": "initializer", "mountPath": "/workspace"})
+    pod["volumes"] = [{"name": "initializer", "emptyDir": {}}, {"name": "data", "emptyDir": {}}]
     spec: Raw = {"template": {"spec": pod}}
     if draw(st.booleans()):
         spec["parallelism"] = draw(COUNTS)
