@@ -1,0 +1,353 @@
+"""Server-side apply: who owns which field of an object, what an apply makes of it, and what an update takes.
+
+Pure functions over JSON objects and their schemas. Neither defaults nor validates nor stores: whoever calls does so,
+and calls these before admission changes anything, because what admission adds is nobody's.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import Raw
+from trainplane.api.raw import as_object, look, put
+from trainplane.api.schema import Schema
+from trainplane.cluster.entries import (
+    APPLY,
+    BEFORE_FIRST_APPLY,
+    UPDATE,
+    Managed,
+    Manager,
+    Owned,
+    capped,
+    decode,
+    encode,
+    entries_of,
+    is_reset,
+    stamp,
+    with_entries,
+)
+from trainplane.cluster.errors import ApplyConflict, BadRequest
+from trainplane.cluster.fields import Fields, difference, intersection, named, paths, shown, union, without
+from trainplane.cluster.typed import Difference, difference_of, fields_of, merged, mistakes, removed, same
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+MAX_ANNOTATIONS = 262_144
+_KUBECTL = "kubectl"
+
+_STRIPPED: Fields = {
+    "f:apiVersion": {},
+    "f:kind": {},
+    "f:metadata": {
+        ".": {},
+        "f:clusterName": {},
+        "f:creationTimestamp": {},
+        "f:generation": {},
+        "f:managedFields": {},
+        "f:name": {},
+        "f:namespace": {},
+        "f:resourceVersion": {},
+        "f:selfLink": {},
+        "f:uid": {},
+    },
+}
+"""What belongs to the API server, whoever writes it."""
+
+
+class Untyped(ValueError):
+    """An applied object that its schema cannot read; `mistakes` says where and why.
+
+    The real API server answers 500 without a reason; whoever serves may choose a better code.
+    """
+
+    def __init__(self, patch: Mapping[str, Any], mistakes: list[str]) -> None:
+        metadata = as_object(patch.get("metadata"))
+        group, _, version = str(patch.get("apiVersion", "")).rpartition("/")
+        kind = f"{group}/{version}, Kind={patch.get('kind', '')}"
+        where = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {kind}"
+        what = mistakes[0] if len(mistakes) == 1 else "\n  ".join(["errors:", *mistakes])
+        super().__init__(f"failed to create typed patch object ({where}): {what}")
+        self.mistakes = tuple(mistakes)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What an apply makes of an object; `changed` is False where neither the object nor its managedFields differ."""
+
+    object: Raw
+    changed: bool
+
+
+def apply(
+    live: Mapping[str, Any] | None,
+    patch: Mapping[str, Any],
+    *,
+    manager: str,
+    schema: Schema,
+    now: datetime,
+    force: bool = False,
+    subresource: str = "",
+    ignored: Fields | None = None,
+    blank: Raw | None = None,
+) -> Applied:
+    """Apply a patch as `manager` to the live object, or to nothing.
+
+    `ignored` are fields that this kind does not take on this path, as `ignored_fields` gives them;
+    `blank` is what every object of the kind has, as `blank_of` gives it.
+    Raises ApplyConflict, BadRequest and Untyped.
+    """
+    if look(patch, "metadata", "managedFields") is not None:
+        raise BadRequest("metadata.managedFields must be nil")
+    wrong = list(mistakes(patch, schema))
+    if wrong:
+        raise Untyped(patch, wrong)
+    case = _Apply(live, patch, schema=schema, ignored=ignored or {}, blank=blank or {}, now=now)
+    who = Manager.of(manager, APPLY, api_version=patch["apiVersion"], subresource=subresource)
+    try:
+        made, managed = case.made(who, force=force)
+    except ApplyConflict as conflict:
+        if manager != _KUBECTL or not case.only_last_applied(conflict):
+            raise
+        made, managed = case.made(who, force=True)
+    if manager == _KUBECTL and look(made, "metadata", "annotations", LAST_APPLIED) is not None:
+        made = put(made, ("metadata", "annotations", LAST_APPLIED), _last_applied(patch))
+    after = with_entries(made, encode(managed))
+    return Applied(after, live is None or not same(live, after))
+
+
+def update(
+    old: Mapping[str, Any] | None,
+    new: Mapping[str, Any],
+    *,
+    manager: str,
+    schema: Schema,
+    now: datetime,
+    subresource: str = "",
+    ignored: Fields | None = None,
+    blank: Raw | None = None,
+) -> list[Raw]:
+    """The managedFields of an object after a create, an update or any patch but an apply; [] where it has none.
+
+    They begin with what the request sent as managedFields where that is well-formed, else with the old ones.
+    """
+    managed = _before(old, new, subresource)
+    if not managed and old is not None:
+        # Ownership was reset, or never kept: updates do not begin it.
+        return []
+    who = Manager.of(manager, UPDATE, api_version=new.get("apiVersion", ""), subresource=subresource)
+    managed = _updated(managed, who, old, new, schema=schema, ignored=ignored or {}, blank=blank or {}, now=now)
+    return encode(capped(managed))
+
+
+def same_but_for_times(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether a write would change nothing but the times in managedFields: such a write is left out."""
+    return same(with_entries(old, _timeless(entries_of(old))), with_entries(new, _timeless(entries_of(new))))
+
+
+@lru_cache(maxsize=256)
+def _ignored(row: Kind, subresource: str) -> Fields:
+    built_in = "." not in row.group or row.group.endswith(".k8s.io")
+    if subresource != "status":
+        return {"f:status": {}} if row.status else {}
+    if not built_in:
+        return {"f:metadata": {}, "f:spec": {}}
+    if row.kind == "Pod":
+        return {"f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}}, "f:spec": {}}
+    return {"f:spec": {}}
+
+
+def ignored_fields(row: Kind, subresource: str = "") -> Fields:
+    """The fields that a kind takes no notice of on a path: status on the main one, spec on /status."""
+    return _ignored(row, subresource)
+
+
+_POD_SPEC: Raw = {"containers": None}
+_TEMPLATE: Raw = {"metadata": {}, "spec": _POD_SPEC}
+_BLANKS: dict[tuple[str, str], Raw] = {
+    ("", "Event"): {"involvedObject": {}, "metadata": {}, "source": {}},
+    ("", "LimitRange"): {"spec": {"limits": None}},
+    ("", "Namespace"): {"spec": {}, "status": {}},
+    ("", "Node"): {"spec": {}, "status": {"daemonEndpoints": {"kubeletEndpoint": {}}, "nodeInfo": {}}},
+    ("", "PersistentVolumeClaim"): {"spec": {"resources": {}}, "status": {}},
+    ("", "Pod"): {"spec": _POD_SPEC, "status": {}},
+    ("", "ResourceQuota"): {"spec": {}, "status": {}},
+    ("", "Service"): {"spec": {}, "status": {"loadBalancer": {}}},
+    ("autoscaling", "HorizontalPodAutoscaler"): {"spec": {"scaleTargetRef": {}}, "status": {"currentMetrics": None}},
+    ("batch", "Job"): {"spec": {"template": _TEMPLATE}, "status": {}},
+    ("coordination.k8s.io", "Lease"): {"spec": {}},
+    ("discovery.k8s.io", "EndpointSlice"): {"endpoints": None, "ports": None},
+    ("events.k8s.io", "Event"): {"deprecatedSource": {}, "regarding": {}},
+    ("rbac.authorization.k8s.io", "ClusterRole"): {"rules": None},
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): {"roleRef": {}},
+    ("rbac.authorization.k8s.io", "Role"): {"rules": None},
+    ("rbac.authorization.k8s.io", "RoleBinding"): {"roleRef": {}},
+}
+
+
+def blank_of(row: Kind) -> Raw:
+    """What every object of a kind has, however little was said of it: nobody owns these for being there."""
+    return {**_BLANKS.get((row.group, row.kind), {}), "metadata": {}}
+
+
+class _Apply:
+    """One apply to one live object."""
+
+    def __init__(
+        self,
+        live: Mapping[str, Any] | None,
+        patch: Mapping[str, Any],
+        *,
+        schema: Schema,
+        ignored: Fields,
+        blank: Raw,
+        now: datetime,
+    ) -> None:
+        self._schema, self._ignored, self._now = schema, ignored, now
+        self._live = with_entries(live or {}, None)
+        self._patch = removed(patch, ignored, schema)
+        self._managed = decode(entries_of(live)) or {}
+        if not self._managed and live is not None:
+            who = Manager.of(BEFORE_FIRST_APPLY, UPDATE, api_version=patch["apiVersion"])
+            self._managed = _updated({}, who, None, live, schema=schema, ignored=ignored, blank=blank, now=now)
+
+    def made(self, who: Manager, *, force: bool) -> tuple[Raw, Managed]:
+        """The object and its managers afterwards."""
+        last = self._managed.get(who)
+        fields = without(fields_of(self._patch, self._schema), self._ignored)
+        version = self._patch["apiVersion"]
+        managed = {**self._managed, who: Owned(fields, version, last.time if last else "")}
+        new = merged(self._live, self._patch, self._schema)
+        if last:
+            new = self._pruned(new, managed, without(last.fields, self._ignored))
+        change = _noticed(difference_of(self._live, new, self._schema), self._ignored)
+        conflicts = _conflicts(managed, change, who)
+        if conflicts and not force:
+            raise ApplyConflict([(str(other), [shown(way) for way in paths(conflicts[other])]) for other in conflicts])
+        managed = _left(managed, change, who)
+        if not same(self._live, new):
+            managed[who] = Owned(fields, version, stamp(self._now))
+        return new, _stripped(managed, who)
+
+    def _pruned(self, new: Raw, managed: Managed, last: Fields) -> Raw:
+        """The object without what the manager owned alone and no longer applies."""
+        schema = self._schema
+        owned: Fields = {}
+        for each in managed.values():
+            owned = union(owned, each.fields)
+        there = named(fields_of(new, schema), schema)
+        last = named(last, schema)
+        bare = removed(new, last, schema)
+        kept = union(named(fields_of(bare, schema), schema), named(owned, schema))
+        pruned = removed(new, difference(there, kept), schema)
+        gone = difference(there, named(fields_of(pruned, schema), schema))
+        left: Raw = removed(new, intersection(gone, last), schema)
+        return left
+
+    def only_last_applied(self, conflict: ApplyConflict) -> bool:
+        """Whether a conflict is only about what `kubectl apply` wrote on the client's side and nobody has changed."""
+        text = look(self._live, "metadata", "annotations", LAST_APPLIED)
+        try:
+            before = json.loads(text or "")
+        except ValueError:
+            return False
+        if not isinstance(before, dict) or any(mistakes(before, self._schema)):
+            return False
+        change = difference_of(before, self._live, self._schema)
+        allowed = fields_of(before, self._schema)
+        for changed in change:
+            allowed = difference(allowed, changed)
+        known = {shown(way) for way in paths(allowed)}
+        return all(field in known for _, fields in conflict.conflicts for field in fields)
+
+
+def _before(old: Mapping[str, Any] | None, new: Mapping[str, Any], subresource: str) -> Managed:
+    """The managers before an update: as the request has them where it may say so, else as they were."""
+    sent = entries_of(new)
+    if not subresource:
+        if is_reset(sent):
+            return {}
+        managed = decode(sent)
+        if managed:
+            return managed
+    return decode(entries_of(old)) or {}
+
+
+def _updated(
+    managed: Managed,
+    who: Manager,
+    old: Mapping[str, Any] | None,
+    new: Mapping[str, Any],
+    *,
+    schema: Schema,
+    ignored: Fields,
+    blank: Raw,
+    now: datetime,
+) -> Managed:
+    """The managers after `who` made `old` into `new`."""
+    before, after = with_entries(_over(blank, old or {}), None), with_entries(_over(blank, new), None)
+    change = _noticed(difference_of(before, after, schema), ignored)
+    left = _left(managed, change, None)
+    taken = difference(change.taken, _STRIPPED)
+    if taken:
+        mine = left[who].fields if who in left else {}
+        left[who] = Owned(union(taken, mine), new.get("apiVersion", ""), stamp(now))
+    return left
+
+
+def _over(blank: Raw, raw: Mapping[str, Any]) -> Raw:
+    """The object with what every one of its kind has."""
+    filled = dict(raw)
+    for name, item in blank.items():
+        if filled.get(name) is None:
+            filled[name] = item
+        elif isinstance(item, dict) and item and isinstance(filled[name], dict):
+            filled[name] = _over(item, filled[name])
+    return filled
+
+
+def _noticed(change: Difference, ignored: Fields) -> Difference:
+    return Difference(*(without(fields, ignored) for fields in change)) if ignored else change
+
+
+def _conflicts(managed: Managed, change: Difference, who: Manager) -> dict[Manager, Fields]:
+    """What others own and would lose, in the managers' order."""
+    lost = {other: intersection(owned.fields, change.taken) for other, owned in managed.items() if other != who}
+    return {other: lost[other] for other in sorted(lost) if lost[other]}
+
+
+def _left(managed: Managed, change: Difference, who: Manager | None) -> Managed:
+    """What everybody but `who` still owns after a change, and `who` less what is gone."""
+    gone, taken = change.removed, change.taken
+    left: Managed = {}
+    for manager, owned in managed.items():
+        fields = owned.fields if manager == who else difference(owned.fields, taken)
+        fields = fields if manager == who else difference(fields, gone)
+        if fields:
+            left[manager] = owned._replace(fields=fields)
+    return left
+
+
+def _stripped(managed: Managed, who: Manager) -> Managed:
+    """The managers, without what belongs to the API server in the entry of `who`."""
+    if who not in managed:
+        return managed
+    fields = difference(managed[who].fields, _STRIPPED)
+    kept = {manager: owned for manager, owned in managed.items() if manager != who}
+    return {**kept, who: managed[who]._replace(fields=fields)} if fields else kept
+
+
+def _last_applied(patch: Mapping[str, Any]) -> str:
+    """The patch as kubectl's annotation has it, or nothing where that would be too long."""
+    annotations = look(patch, "metadata", "annotations")
+    if isinstance(annotations, Mapping):
+        bare = {name: text for name, text in annotations.items() if name != LAST_APPLIED}
+        patch = put(patch, ("metadata", "annotations"), bare)
+    text = json.dumps(patch, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
+    return text if len(text.encode()) <= MAX_ANNOTATIONS else ""
+
+
+def _timeless(entries: list[Raw] | None) -> list[Raw]:
+    return [{name: item for name, item in entry.items() if name != "time"} for entry in entries or ()]

@@ -1,0 +1,367 @@
+"""Values read by their schema: which fields they hold, how two of them differ, and how one is merged into another.
+
+Objects and lists with keys are taken apart; scalars, and what the schema calls atomic, are taken whole.
+What has another shape than its schema says is taken whole too: `mistakes` says so where that matters.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from trainplane.api.schema import INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE, Schema
+from trainplane.cluster.fields import Fields, field, keyed, marked, member, show, union, valued
+
+_NOTHING: Fields = {}
+_ABSENT: Any = object()
+
+
+class Difference(NamedTuple):
+    """The fields in which one value differs from an older one."""
+
+    added: Fields
+    removed: Fields
+    modified: Fields
+
+    @property
+    def taken(self) -> Fields:
+        """What has a new value."""
+        return union(self.modified, self.added)
+
+
+def fields_of(value: Mapping[str, Any], schema: Schema) -> Fields:
+    """The fields that an applied object speaks of."""
+    return _spoken(value, schema) or {}
+
+
+def difference_of(old: Mapping[str, Any], new: Mapping[str, Any], schema: Schema) -> Difference:
+    """What was added to an object, removed from it and changed in it."""
+    added, removed, modified = _differ(old, new, schema)
+    return Difference(added or {}, removed or {}, modified or {})
+
+
+def merged(live: Any, patch: Any, schema: Schema) -> Any:
+    """The live value with the patch merged into it; neither is changed."""
+    if _is_open(schema, patch) and isinstance(live, Mapping) and live and patch is None:
+        return live
+    if _is_open(schema, patch) and isinstance(live, Mapping) and isinstance(patch, Mapping):
+        if not live:
+            return patch
+        joined = dict(live)
+        for name, item in patch.items():
+            joined[name] = merged(live[name], item, below(schema, name) or _NOTHING) if name in live else item
+        return joined
+    if _is_keyed(schema) and isinstance(live, list) and live and isinstance(patch, list | None):
+        return _merged_list(live, patch or [], schema)
+    return patch
+
+
+def removed(value: Any, fields: Fields, schema: Schema) -> Any:
+    """The value without the fields of a set; an object or a list of which nothing is left goes with them."""
+    left = _removed(value, fields, schema)
+    return {} if left is _ABSENT else left
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two JSON values are equal; 1 equals 1.0, and never True."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return len(a) == len(b) and all(name in b and same(item, b[name]) for name, item in a.items())
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
+
+
+def below(schema: Schema, name: str) -> Schema | None:
+    """The schema of a field of an object, or None where the schema knows no such field; an empty one takes anything."""
+    properties: Mapping[str, Schema] = schema.get("properties", _NOTHING)
+    child = properties.get(name)
+    if child is None:
+        child = schema.get("additionalProperties")
+    if child is None and (not properties or PRESERVE in schema):
+        return _NOTHING
+    return child
+
+
+def mistakes(value: Any, schema: Schema, *, path: str = "") -> Iterator[str]:
+    """What keeps a value from being merged by its schema, in the API server's words."""
+    kind = _kind(schema, value)
+    if value is None:
+        return
+    if kind == "object":
+        if not isinstance(value, Mapping):
+            yield f"{path}: expected map, got &{{{go(value)}}}"
+            return
+        for name, item in value.items():
+            child = below(schema, name)
+            if child is None:
+                yield f"{path}.{name}: field not declared in schema"
+            else:
+                yield from mistakes(item, child, path=f"{path}.{name}")
+    elif kind == "array":
+        if not isinstance(value, list):
+            yield f"{path}: expected list, got &{{{go(value)}}}"
+            return
+        yield from _list_mistakes(value, schema, path)
+    else:
+        wrong = _wrong_scalar(kind, value)
+        if wrong:
+            yield f"{path}: {wrong}"
+
+
+def go(value: Any, *, typed: bool = False) -> str:
+    """A value as Go prints it, plainly or with its types: the API server's messages quote values so."""
+    if value is None:
+        return "interface {}(nil)" if typed else "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"' if typed else value
+    if isinstance(value, Mapping):
+        pairs = [(go(name, typed=typed), go(value[name], typed=typed)) for name in sorted(value)]
+        if typed:
+            return "map[string]interface {}{" + ", ".join(f"{name}:{item}" for name, item in pairs) + "}"
+        return "map[" + " ".join(f"{name}:{item}" for name, item in pairs) + "]"
+    if isinstance(value, list):
+        items = [go(item, typed=typed) for item in value]
+        return "[]interface {}{" + ", ".join(items) + "}" if typed else "[" + " ".join(items) + "]"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _wrong_scalar(kind: str, value: Any) -> str:
+    if kind == "string" and not isinstance(value, str):
+        return f"expected string, got &value.valueUnstructured{{Value:{go(value, typed=True)}}}"
+    if kind == "boolean" and not isinstance(value, bool):
+        return f"expected boolean, got &{{{go(value)}}}"
+    if kind in ("integer", "number") and (isinstance(value, bool) or not isinstance(value, int | float)):
+        names = {str: "string", bool: "bool", list: "[]interface {}"}
+        return f"expected numeric (int or float), got {names.get(type(value), 'map[string]interface {}')}"
+    if kind == "any" and isinstance(value, Mapping | list):
+        return f"expected any scalar, got &{{{go(value)}}}"
+    return ""
+
+
+def _list_mistakes(value: list[Any], schema: Schema, path: str) -> Iterator[str]:
+    items = schema.get("items", _NOTHING)
+    seen: set[str] = set()
+    for index, item in enumerate(value):
+        if not _is_keyed(schema):
+            yield from mistakes(item, items, path=f"{path}[{index}]")
+            continue
+        if item is None or isinstance(item, Mapping) != (LIST_MAP_KEYS in schema) or isinstance(item, list):
+            yield f"{path}: element {index}: {_no_key(item, schema)}"
+            continue
+        step = _step(item, schema)
+        if step in seen:
+            yield f"{path}: duplicate entries for key {show(step)}"
+        seen.add(step)
+        yield from mistakes(item, items, path=f"{path}{show(step)}")
+
+
+def _no_key(item: Any, schema: Schema) -> str:
+    if LIST_MAP_KEYS in schema:
+        return f"associative list with keys may not have {'null element' if item is None else 'non-map elements'}"
+    if item is None:
+        return "associative list without keys has an element that's an explicit null"
+    kind = "a map type" if isinstance(item, Mapping) else "a list type"
+    return f"associative list without keys has an element that's {kind}"
+
+
+def _kind(schema: Schema, value: Any) -> str:
+    """`object`, `array`, the type of a scalar, or `any` for an integer or a string; what has no type is its value's."""
+    kind: str | None = schema.get("type")
+    if kind is not None:
+        return kind
+    if INT_OR_STRING in schema:
+        return "any"
+    return "object" if isinstance(value, Mapping) else "array" if isinstance(value, list) else "any"
+
+
+def _is_open(schema: Schema, value: Any) -> bool:
+    """Whether the schema lets an object be taken apart."""
+    return _kind(schema, value) == "object" and schema.get(MAP_TYPE) != "atomic"
+
+
+def _is_keyed(schema: Schema) -> bool:
+    return schema.get(LIST_TYPE) in ("map", "set")
+
+
+def _step(item: Any, schema: Schema) -> str:
+    """The step to an item of a keyed list; a key that the schema has a default for counts where it is missing."""
+    keys: Sequence[str] | None = schema.get(LIST_MAP_KEYS)
+    if keys is None or not isinstance(item, Mapping):
+        return valued(item)
+    defaults = schema["items"].get("properties", _NOTHING)
+    pairs = []
+    for key in keys:
+        value = item.get(key, _ABSENT)
+        if value is _ABSENT:
+            value = defaults.get(key, _NOTHING).get("default", _ABSENT)
+        if value is not _ABSENT:
+            pairs.append((key, value, type(value)))
+    try:
+        return keyed(tuple(pairs))
+    except TypeError:
+        # A key that is an object or a list tells nothing apart.
+        return valued(item)
+
+
+def _spoken(value: Any, schema: Schema) -> Fields | None:
+    """The node of an applied value, or None where it speaks of no field."""
+    if isinstance(value, Mapping) and value and _is_open(schema, value):
+        properties = schema.get("properties", _NOTHING)
+        node: Fields = {}
+        for name, item in value.items():
+            inner = _spoken(item, below(schema, name) or _NOTHING)
+            if name not in properties or item is None or item == {}:
+                node[field(name)] = marked(inner)
+            elif inner is not None:
+                node[field(name)] = inner
+        return node or None
+    if isinstance(value, list) and _is_keyed(schema):
+        found, twice = _indexed(value, schema)
+        items = schema["items"]
+        return {step: {} if step in twice else marked(_spoken(item, items)) for step, item in found.items()} or None
+    return {}
+
+
+def _whole(value: Any, schema: Schema) -> Fields:
+    """The node of a value that came or went whole: all its fields, and all that hold them."""
+    node: Fields = {}
+    if isinstance(value, Mapping):
+        if value and _is_open(schema, value):
+            for name, item in value.items():
+                node[field(name)] = _whole(item, below(schema, name) or _NOTHING)
+    elif isinstance(value, list) and value and _is_keyed(schema):
+        found, twice = _indexed(value, schema)
+        items = schema["items"]
+        for step, item in found.items():
+            node[step] = {} if step in twice else _whole(item, items)
+    return marked(node)
+
+
+_Nodes = tuple[Fields | None, Fields | None, Fields | None]
+
+
+def _differ(old: Any, new: Any, schema: Schema) -> _Nodes:
+    """The nodes of what was added, removed and modified."""
+    if old is new:
+        return None, None, None
+    if _is_open(schema, new if new is not None else old) and (old or new):
+        if isinstance(old, Mapping | None) and isinstance(new, Mapping | None):
+            return _differ_each(_children(old, schema), _children(new, schema))
+    elif _is_keyed(schema) and (old or new) and isinstance(old, list | None) and isinstance(new, list | None):
+        return _differ_lists(old or [], new or [], schema)
+    return None, None, None if same(old, new) else {}
+
+
+_Children = dict[str, tuple[Any, Schema]]
+
+
+def _children(value: Mapping[str, Any] | None, schema: Schema) -> _Children:
+    return {field(name): (item, below(schema, name) or _NOTHING) for name, item in (value or {}).items()}
+
+
+def _differ_each(old: _Children, new: _Children) -> _Nodes:
+    added: Fields = {}
+    removed: Fields = {}
+    modified: Fields = {}
+    for step, (item, schema) in new.items():
+        if step not in old:
+            added[step] = _whole(item, schema)
+            continue
+        more, less, other = _differ(old[step][0], item, schema)
+        if more is not None:
+            added[step] = more
+        if less is not None:
+            removed[step] = less
+        if other is not None:
+            modified[step] = other
+    for step, (item, schema) in old.items():
+        if step not in new:
+            removed[step] = _whole(item, schema)
+    return added or None, removed or None, modified or None
+
+
+def _differ_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
+    items = schema["items"]
+    before, twice_before = _indexed(old, schema)
+    after, twice_after = _indexed(new, schema)
+    # An item that occurs twice is one field, of which nothing below can be told.
+    twice = twice_before | twice_after
+    added, removed, modified = _differ_each(
+        {step: (item, items) for step, item in before.items() if step not in twice},
+        {step: (item, items) for step, item in after.items() if step not in twice},
+    )
+    for step in sorted(twice):
+        once_before = [item for item in old if _step(item, schema) == step]
+        once_after = [item for item in new if _step(item, schema) == step]
+        if step in twice_before and step in twice_after:
+            if not same(once_before, once_after):
+                modified = {**(modified or {}), step: {}}
+        elif step in twice_before:
+            removed = {**(removed or {}), step: {}}
+            added = {**(added or {}), step: _whole(once_after[0], items)} if once_after else added
+        else:
+            added = {**(added or {}), step: {}}
+            removed = {**(removed or {}), step: _whole(once_before[0], items)} if once_before else removed
+    return added, removed, modified
+
+
+def _indexed(value: list[Any], schema: Schema) -> tuple[dict[str, Any], set[str]]:
+    """The items of a keyed list by step, and the steps that occur more than once."""
+    found: dict[str, Any] = {}
+    twice: set[str] = set()
+    for item in value:
+        step = _step(item, schema)
+        if step in found:
+            twice.add(step)
+        else:
+            found[step] = item
+    return found, twice
+
+
+def _merged_list(live: list[Any], patch: list[Any], schema: Schema) -> list[Any]:
+    """The patch's items in their order; the live list's others keep their place before the items that both have."""
+    items = schema["items"]
+    lives, twice = _indexed(live, schema)
+    applied = {_step(item, schema): item for item in patch}
+    places = [_step(item, schema) for item in live]
+    shared = [step for step in applied if step in lives]
+    at = 0
+    joined: list[Any] = []
+    for step, item in applied.items():
+        while at < len(live) and not (shared and places[at] == shared[0]):
+            if places[at] not in applied:
+                joined.append(live[at])
+            at += 1
+        joined.append(merged(lives[step], item, items) if step in lives and step not in twice else item)
+        if shared and step == shared[0]:
+            shared.pop(0)
+            at += 1
+    joined += [item for place, item in zip(places[at:], live[at:], strict=True) if place not in applied]
+    return joined
+
+
+def _removed(value: Any, fields: Fields, schema: Schema) -> Any:
+    if isinstance(value, Mapping):
+        if not value or not _is_open(schema, value):
+            return _ABSENT
+        kept: dict[str, Any] = {}
+        for name, item in value.items():
+            node = fields.get(field(name))
+            if node is None:
+                kept[name] = item
+            elif not member(node):
+                left = _removed(item, node, below(schema, name) or _NOTHING)
+                if left is not _ABSENT:
+                    kept[name] = left
+        return kept or _ABSENT
+    if isinstance(value, list):
+        if not _is_keyed(schema):
+            return _ABSENT
+        items: list[Any] = []
+        for item in value:
+            node = fields.get(_step(item, schema))
+            left = item if node is None else _ABSENT if member(node) else _removed(item, node, schema["items"])
+            if left is not _ABSENT:
+                items.append(left)
+        return items or _ABSENT
+    return value
