@@ -4,17 +4,21 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from trainplane.api.check import check
+from trainplane.api.decode import acceptable
+from trainplane.api.loose import objects_at
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Path, Problem, Severity
 from trainplane.api.rules import LAW
+from trainplane.api.schema import openapi
 from trainplane.api.structural import broken_laws
-from trainplane.api.trainer import TrainingRuntime, TrainJob
+from trainplane.api.trainer import ClusterTrainingRuntime, TrainingRuntime, TrainJob
 from trainplane.reconcile.view import Ref, View
 from trainplane.trainjob import advise as advice
 from trainplane.trainjob import default as defaults
 from trainplane.trainjob import plan_rules, snapshot
 from trainplane.trainjob import validate as checks
-from trainplane.trainjob.default import time_free
+from trainplane.trainjob.default import NODES, PATCHES, TRAINER, time_free
 from trainplane.trainjob.nodes import JOBS
 from trainplane.trainjob.pipeline import Refused, build
 from trainplane.trainjob.plan import POD
@@ -22,9 +26,7 @@ from trainplane.trainjob.snapshot import Lookup
 from trainplane.trainjob.tree import at
 
 SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
-PATCHES = ("spec", "runtimePatches")
-TRAINER = ("spec", "trainer")
-NODES = ("spec", "trainer", "numNodes")
+TYPES = {type_.__name__: type_ for type_ in (TrainJob, TrainingRuntime, ClusterTrainingRuntime)}
 
 
 def default(new: Raw, old: Raw | None, lookup: Lookup, *, now: datetime) -> Raw:
@@ -36,16 +38,28 @@ def default(new: Raw, old: Raw | None, lookup: Lookup, *, now: datetime) -> Raw:
 
 
 def validate(new: Raw, old: Raw | None, lookup: Lookup) -> Iterator[Problem]:
-    """Everything that is wrong with a defaulted object of the right shape, and what its author should know."""
-    type_ = TrainJob if new.get("kind") == "TrainJob" else TrainingRuntime
+    """Everything that is wrong with a defaulted object, and what its author should know.
+
+    What has the wrong shape is told in the schema's words, and then judged no further than its own sense.
+    """
+    type_ = TYPES.get(new.get("kind", ""), TrainingRuntime)
+    shapeless = [] if acceptable(new, type_) else [p for p in check(new, openapi(type_)) if is_about_shape(p)]
+    yield from shapeless
     for path, law in broken_laws(type_, new, old):
         yield Problem(LAW, path, law.message, law.todo)
-    if type_ is TrainingRuntime:
+    if type_ is not TrainJob:
         yield from checks.runtime(new)
         # Advice is for the author when the runtime is made, not for everyone who later touches it.
         yield from advice.runtime(new) if old is None else ()
+    elif shapeless:
+        yield from checks.trainjob(new)
     else:
         yield from trainjob(new, old, lookup)
+
+
+def is_about_shape(problem: Problem) -> bool:
+    """Whether an object with this problem cannot even be read."""
+    return problem.severity is Severity.ERROR and problem.rule is not LAW
 
 
 def trainjob(new: Raw, old: Raw | None, lookup: Lookup) -> Iterator[Problem]:
@@ -69,7 +83,9 @@ def trainjob(new: Raw, old: Raw | None, lookup: Lookup) -> Iterator[Problem]:
 
 def runtime_of(job: Raw, old: Raw | None, lookup: Lookup) -> Raw | None:
     """The runtime a TrainJob runs on: the one it keeps in its snapshot, else the live one."""
-    if not isinstance(at(job, ("spec", "runtimeRef", "name")), str):
+    words = [at(job, ("metadata", field)) for field in ("name", "namespace")]
+    words += [at(job, ("spec", "runtimeRef", field)) for field in ("name", "kind", "apiGroup")]
+    if not words[0] or not words[2] or not all(word is None or isinstance(word, str) for word in words):
         return None
     if old is not None:
         kept = lookup(snapshot.snapshot_ref(job))
@@ -92,7 +108,7 @@ def changed(new: Raw, old: Raw, runtime: Raw, lookup: Lookup) -> Iterator[Proble
     elif at(new, NODES) != at(old, NODES) and defaults.starting_size(runtime) is None:
         todo = "only jobs whose runtime has torch.elasticPolicy bounds can be resized; create the job anew"
         yield Problem(plan_rules.SIZE_IS_FIXED, NODES, "the number of nodes cannot change after creation", todo)
-    before, after = ([time_free(p) for p in at(raw, PATCHES) or ()] for raw in (old, new))
+    before, after = ([time_free(patch) for _, patch in objects_at(raw, *PATCHES)] for raw in (old, new))
     if before == after:
         return
     if not at(old, ("spec", "suspend")) and not at(new, ("spec", "suspend")):
@@ -111,14 +127,13 @@ def changed(new: Raw, old: Raw, runtime: Raw, lookup: Lookup) -> Iterator[Proble
 
 def affinities(job: Raw) -> Iterator[tuple[tuple[Any, Any], tuple[Path, Any]]]:
     """The affinity that each manager's patch gives each replicated job, and where it is written."""
-    for i, patch in enumerate(at(job, PATCHES) or ()):
-        jobs: Path = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
-        for k, replicated in enumerate(at(patch, jobs) or ()):
-            where = (*POD, "spec", "affinity")
+    where = (*POD, "spec", "affinity")
+    for path, patch in objects_at(job, *PATCHES):
+        for place, replicated in objects_at(patch, "trainingRuntimeSpec", "template", "spec", "replicatedJobs"):
             if at(replicated, where) is not None:
                 yield (
                     (patch.get("manager"), replicated.get("name")),
-                    ((*PATCHES, i, *jobs, k, *where), at(replicated, where)),
+                    ((*path, *place, *where), at(replicated, where)),
                 )
 
 

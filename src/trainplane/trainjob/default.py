@@ -1,14 +1,19 @@
 """Defaults: what a TrainJob or runtime means where it says nothing. The webhook and the embedded API call the same."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from trainplane.api.loose import objects_at, text_at
 from trainplane.api.meta import Raw
 from trainplane.api.structural import defaulted
 from trainplane.api.trainer import TrainingRuntime, TrainJob
 from trainplane.trainjob.status import stamp
 from trainplane.trainjob.tree import at, put
 
+PATCHES = ("spec", "runtimePatches")
+TRAINER = ("spec", "trainer")
+NODES = (*TRAINER, "numNodes")
 ELASTIC = ("spec", "mlPolicy", "torch", "elasticPolicy")
 
 
@@ -25,20 +30,19 @@ def trainjob(raw: Raw, *, now: datetime, old: Raw | None = None, on: Raw | None 
     written down, so that there is a number to scale.
     """
     filled: Raw = defaulted(TrainJob, raw)
-    patches = at(filled, ("spec", "runtimePatches"))
-    if patches:
-        before = {p.get("manager"): p for p in at(old, ("spec", "runtimePatches")) or ()}
-        stamped = [timed(patch, before.get(patch.get("manager")), now) for patch in patches]
-        filled = put(filled, ("spec", "runtimePatches"), stamped)
-    if on is not None and at(filled, ("spec", "trainer", "numNodes")) is None:
+    if patches := list(objects_at(filled, *PATCHES)):
+        before = {text_at(patch, "manager"): patch for _, patch in objects_at(old, *PATCHES)}
+        for path, patch in patches:
+            filled = put(filled, path, timed(dict(patch), before.get(text_at(patch, "manager")), now))
+    if on is not None and at(filled, NODES) is None and isinstance(at(filled, TRAINER) or {}, dict):
         # An update that leaves the size out keeps the one the job has: it must not shrink by accident.
-        size = starting_size(on) if old is None else at(old, ("spec", "trainer", "numNodes"))
+        size = starting_size(on) if old is None else at(old, NODES)
         if size is not None:
-            filled = put(filled, ("spec", "trainer", "numNodes"), size)
+            filled = put(filled, NODES, size)
     return filled
 
 
-def timed(patch: Raw, before: Raw | None, now: datetime) -> Raw:
+def timed(patch: Raw, before: Mapping[str, Any] | None, now: datetime) -> Raw:
     """A patch with its time: the old one where nothing else changed, now where it is new or was changed."""
     if before is not None:
         same = time_free(patch) == time_free(before)
@@ -47,7 +51,7 @@ def timed(patch: Raw, before: Raw | None, now: datetime) -> Raw:
     return patch if patch.get("time") else {**patch, "time": stamp(now)}
 
 
-def time_free(patch: Raw) -> Raw:
+def time_free(patch: Mapping[str, Any]) -> Raw:
     """A patch without its time: what counts when two are compared."""
     return {key: value for key, value in patch.items() if key != "time"}
 

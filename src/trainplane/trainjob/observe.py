@@ -1,8 +1,6 @@
 """Metrics and profiling: the annotations of the OME document become what Prometheus and a profiler look for."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from trainplane.api.loose import text_at
 from trainplane.api.meta import Raw
 from trainplane.api.roles import Role
 from trainplane.api.trainer import METRICS_ENABLED, PROFILING_ENABLED
@@ -37,8 +35,7 @@ def observe(plan: Plan) -> Plan:
 
 def enabled(plan: Plan, annotation: str) -> bool:
     """Whether the runtime's annotation says true."""
-    annotations: Mapping[str, Any] = at(plan.raw_runtime, ("metadata", "annotations")) or {}
-    return annotations.get(annotation) == "true"
+    return text_at(plan.raw_runtime, "metadata", "annotations", annotation) == "true"
 
 
 def scraped(plan: Plan, trainer: Role) -> Plan:

@@ -4,12 +4,13 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import msgspec
-
+from trainplane.api.decode import acceptable
 from trainplane.api.dialects import to_hub
 from trainplane.api.documents import parse
-from trainplane.api.meta import Raw, read
+from trainplane.api.meta import Raw
 from trainplane.api.problem import Problem
+from trainplane.api.schema import openapi
+from trainplane.api.structural import prune
 from trainplane.api.trainer import API_VERSION, CLUSTER_TRAINING_RUNTIME, TRAINING_RUNTIME, TrainingRuntimeSpec
 from trainplane.reconcile.view import Ref, View, group_of
 from trainplane.trainjob import default
@@ -92,14 +93,15 @@ def usable(text: Any) -> Raw | None:
     return sound(runtime)
 
 
-def sound(runtime: Raw) -> Raw | None:
+def sound(raw: Raw) -> Raw | None:
     """A runtime in the hub's words with its defaults; None where it has not the shape of one."""
-    runtime = default.runtime(to_hub(runtime).raw)
-    try:
-        read(runtime.get("spec") or {}, TrainingRuntimeSpec)
-    except msgspec.ValidationError:
-        return None
-    return runtime
+    runtime = default.runtime(to_hub(raw).raw)
+    spec = runtime.get("spec") or {}
+    if acceptable(spec, TrainingRuntimeSpec) or acceptable(
+        prune(spec, openapi(TrainingRuntimeSpec)), TrainingRuntimeSpec
+    ):
+        return runtime
+    return None
 
 
 def is_controlled_by(raw: Raw, owner: Raw) -> bool:
