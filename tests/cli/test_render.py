@@ -108,7 +108,8 @@ def test_keys_are_never_printed() -> None:
     (secret,) = [raw for raw in json.loads(result.stdout)["items"] if raw["kind"] == "Secret"]
     assert not {"data", "stringData"} & set(secret)
     assert (
-        "# Its keys are drawn when it is created, and never shown." in run("-", text=trainjob("mlx-distributed")).stdout
+        "# Its keys are drawn when Trainplane creates it, and never shown"
+        in run("-", text=trainjob("mlx-distributed")).stdout
     )
 
 

@@ -11,7 +11,7 @@ from trainplane.cli.inputs import render as render_job
 from trainplane.cli.yaml_out import to_yaml
 from trainplane.trainjob.explain import in_creation_order
 
-KEYS_LATER = "Its keys are drawn when it is created, and never shown."
+KEYS_LATER = "Its keys are drawn when Trainplane creates it, and never shown: as it stands here it cannot be applied."
 NO_JOBS = "there is no TrainJob in these files; a runtime becomes nothing until a TrainJob names it"
 
 
