@@ -107,6 +107,46 @@ def test_one_fault_gets_one_message(text: str, expected: list[tuple[str, int, st
     assert of(text) == expected
 
 
+CLAIMS = """\
+      volumeClaimPolicies:
+      - templates:
+        - metadata:
+            name: data
+            namespace: elsewhere
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            RUNTIME.replace("torch: {}", "pytorch: {}").replace("image: train:1", "imag: train:1"),
+            ["TP051", "TP010"],
+            id="a policy's name, and a field elsewhere",
+        ),
+        pytest.param(
+            RUNTIME.replace("torch: {}", "torch: {}\n    jax: {}").replace(
+                "      replicated", f"{CLAIMS}      replicated"
+            ),
+            ["TP056", "TP019", "TP162"],
+            id="two policies, and a law elsewhere",
+        ),
+        pytest.param(
+            JOB.replace("name: rt", "name: rt\n    apiGroup: batch") + "extra: 1\n",
+            ["TP103", "TP010"],
+            id="a reference, and a field of the document itself",
+        ),
+        pytest.param(
+            RUNTIME.replace("torch: {}", "torch: {numProcPerNod: 1}\n    jax: {}"),
+            ["TP010", "TP056"],
+            id="two policies, and a field in one of them",
+        ),
+    ],
+)
+def test_one_fault_does_not_hide_another(text: str, expected: list[str]) -> None:
+    assert [rule for rule, _, _ in of(text)] == expected
+
+
 def test_a_misspelt_field_gets_the_right_one() -> None:
     (found, *_) = lint([("-", JOB.replace("runtimeRef", "runtimeref"))]).located
     assert "runtimeRef" in found.problem.todo

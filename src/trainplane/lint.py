@@ -121,7 +121,7 @@ def judge(read: Read) -> Iterator[Located]:
         yield from map(read.document.locate, notes)
         yield from map(read.document.locate, _stranger(read.document.value) if not notes else ())
         return
-    shape = [problem for problem in check(read.hub, openapi(read.kind.type)) if not _dialect_word(problem, read)]
+    shape = list(check(read.hub, openapi(read.kind.type)))
     misplaced = [problem for problem in shape if problem.rule is rules.MISPLACED and len(problem.path) <= 1]
     if misplaced:
         # The whole document is out of joint: what would be said of its parts is noise.
@@ -132,11 +132,6 @@ def judge(read: Read) -> Iterator[Located]:
     yield from map(read.document.locate, notes)
     yield from map(read.locate, structure)
     yield from (read.locate(problem) for problem in shape if not _explained(problem, structure))
-
-
-def _dialect_word(problem: Problem, read: Read) -> bool:
-    """Whether a problem is about apiVersion or kind, which the Kind table has settled."""
-    return problem.path in (("apiVersion",), ("kind",)) and read.kind is not None
 
 
 def _structure(hub: Mapping[str, Any], kind: Kind) -> Iterator[Problem]:

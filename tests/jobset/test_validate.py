@@ -67,6 +67,7 @@ COUNTED = {"completions": 2, "parallelism": 2}
         pytest.param({"network": {"subdomain": "x1"}}, [], id="good subdomain"),
         pytest.param({"managedBy": "me"}, [("TP154", "spec.managedBy")], id="manager"),
         pytest.param({"managedBy": "a.b/" + "c" * 60}, [("TP154", "spec.managedBy")], id="long manager"),
+        pytest.param({"managedBy": "a.b/" + "c" * 59}, [], id="a manager of 63 characters"),
         pytest.param({"managedBy": "kueue.x-k8s.io/multikueue"}, [], id="good manager"),
         pytest.param(
             {"replicatedJobs": [job(replicas=70000, job_spec={"parallelism": 70000, "completions": 70000})]},
@@ -103,6 +104,12 @@ COUNTED = {"completions": 2, "parallelism": 2}
             {"failurePolicy": {"rules": [{"name": "a-b"}]}},
             [("TP159", "spec.failurePolicy.rules[0].name")],
             id="rule name",
+        ),
+        pytest.param({"failurePolicy": {"rules": [{"name": "a" * 128}]}}, [], id="rule name of 128 characters"),
+        pytest.param(
+            {"failurePolicy": {"rules": [{"name": "a" * 129}]}},
+            [("TP159", "spec.failurePolicy.rules[0].name")],
+            id="rule name of 129 characters",
         ),
         pytest.param(
             {"failurePolicy": {"rules": [{"name": "a"}, {"name": "a"}]}},

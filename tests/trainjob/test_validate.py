@@ -111,7 +111,9 @@ FETCHING = changed(
         ),
         pytest.param({"spec.podGroupPolicy": {"volcano": {}}}, [], id="one gang"),
         pytest.param(BOUNDS, [], id="bounds without numNodes"),
-        pytest.param({**BOUNDS, f"{POLICY}.numNodes": 8}, [], id="numNodes at a bound"),
+        pytest.param({**BOUNDS, f"{POLICY}.numNodes": 8}, [], id="numNodes at the upper bound"),
+        pytest.param({**BOUNDS, f"{POLICY}.numNodes": 2}, [], id="numNodes at the lower bound"),
+        pytest.param({f"{ELASTIC}.minNodes": 2, f"{ELASTIC}.maxNodes": 2}, [], id="bounds that leave one size"),
         pytest.param(
             {**BOUNDS, f"{POLICY}.numNodes": 9}, [("TP059", "spec.mlPolicy.numNodes")], id="numNodes above the bounds"
         ),
@@ -274,6 +276,8 @@ def test_the_launcher_counts_among_the_nodes_when_it_trains_too() -> None:
     mpi = {"numNodes": 4, "mpi": {"runLauncherAsNode": True}}
     jobs = [job("launcher"), changed(job("worker"), {"template.spec.parallelism": 3})]
     assert "TP070" not in [problem.rule.id for problem in of_runtime({POLICY: mpi, JOBS: jobs})]
+    alone = {"numNodes": 4, "mpi": {}}
+    assert "TP070" in [problem.rule.id for problem in of_runtime({POLICY: alone, JOBS: jobs})]
 
 
 @pytest.mark.parametrize(
@@ -281,6 +285,9 @@ def test_the_launcher_counts_among_the_nodes_when_it_trains_too() -> None:
     [
         pytest.param({}, [], id="fine"),
         pytest.param({"spec.runtimeRef.kind": "torch-rt"}, [("TP100", "spec.runtimeRef.kind")], id="swapped"),
+        pytest.param(
+            {"spec.runtimeRef.kind": "trainruntime"}, [("TP101", "spec.runtimeRef.kind")], id="in small letters"
+        ),
         pytest.param({"spec.runtimeRef.kind": "TrainRuntime"}, [("TP101", "spec.runtimeRef.kind")], id="no such kind"),
         pytest.param({"spec.runtimeRef.apiGroup": ""}, [("TP102", "spec.runtimeRef.apiGroup")], id="the empty group"),
         pytest.param(
@@ -339,7 +346,8 @@ def test_variables_of_the_trainer_are_not_a_patchs_to_set() -> None:
             id="xgboost",
         ),
         pytest.param({"spec.trainer.numNodes": 9}, BOUNDS, [("TP106", "spec.trainer.numNodes")], id="above the bounds"),
-        pytest.param({"spec.trainer.numNodes": 8}, BOUNDS, [], id="at the bound"),
+        pytest.param({"spec.trainer.numNodes": 8}, BOUNDS, [], id="at the upper bound"),
+        pytest.param({"spec.trainer.numNodes": 2}, BOUNDS, [], id="at the lower bound"),
         pytest.param({}, {f"{CONTAINER}.image": None}, [("TP111", "spec.runtimeRef")], id="no image anywhere"),
         pytest.param({"spec.trainer.image": "a:1"}, {f"{CONTAINER}.image": None}, [], id="the TrainJob's image"),
         pytest.param(

@@ -13,6 +13,7 @@ JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 POD: Path = ("template", "spec", "template", "spec")
 """Where a replicated job has its pod."""
 
+_LEVELS = ("", "one level", "two levels", "three levels", "four levels")
 _BUILT_IN = {
     "torch": "torch-distributed",
     "mpi": "deepspeed-distributed",
@@ -36,9 +37,8 @@ def _pod_of(job: Mapping[str, Any], *, runtime: Mapping[str, Any], path: Path) -
     name = job.get("name") or "node"
     for high in ((), POD[:1], POD[:2], POD[:3]):
         if look(job, *high, "containers") is not None:
-            what = f"the containers of the job {name} stand {len(POD) - len(high)} levels too high"
-            if len(POD) - len(high) == 1:
-                what = f"the containers of the job {name} stand one level too high"
+            levels = _LEVELS[len(POD) - len(high)]
+            what = f"the containers of the job {name} stand {levels} too high"
             todo = f"move the pod's fields to {show((*path, *POD))}"
             yield Problem(POD_IN_JOB, (*path, *high, "containers"), what, todo)
             return
