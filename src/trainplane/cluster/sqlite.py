@@ -48,8 +48,10 @@ MIGRATIONS: tuple[str, ...] = (
 
 _FILE = "store.db"
 _ROWS = 500
-_SPARE_PAGES = 2_000
-_VACUUM_PAGES = 500
+_FORGOTTEN = 1_000
+_PAGES_SPARE = 1_000
+_PAGES_BUSY = 100
+_PAGES_CLOSING = 10_000
 _RESTORE = "restore a backup, or move the file away to start empty"
 
 
@@ -77,6 +79,7 @@ class Disk:
         self._folder = Folder(path, now=now)
         self._file = path / _FILE
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log")
+        self._forgotten = 0
         try:
             self._db = self._open()
         except BaseException:
@@ -94,6 +97,9 @@ class Disk:
     def close(self) -> None:
         """Finish what is being written, fold the write-ahead log into the file, and let go of the folder."""
         self._thread.shutdown()
+        # Nothing is lost where the disk does not let us tidy up.
+        with suppress(sqlite3.Error):
+            self._shrink(_PAGES_CLOSING)
         self._db.close()
         self._folder.close()
 
@@ -123,8 +129,6 @@ class Disk:
                 if unclean:
                     raise Corrupt(f"{self._file} is gone, but {wal.name} is there; put both back, or {_RESTORE}")
                 _create(self._file)
-            elif not self._file.stat().st_size:
-                raise Corrupt(f"{self._file} is empty; {_RESTORE}")
         except OSError as error:
             raise fault(self._file, error) from error
         with _explained(self._file):
@@ -157,8 +161,10 @@ class Disk:
                     with suppress(sqlite3.Error):
                         self._db.execute("ROLLBACK")
                 raise
-            if record.forget:
-                self._shrink()
+            self._forgotten += len(record.forget)
+            if self._forgotten >= _FORGOTTEN:
+                self._forgotten = 0
+                self._shrink(_PAGES_BUSY)
 
     def _write(self, record: Record) -> None:
         if record.replace:
@@ -171,12 +177,13 @@ class Disk:
         if record.compacted is not None:
             self._db.execute("UPDATE meta SET value = ? WHERE name = 'compacted'", (record.compacted,))
 
-    def _shrink(self) -> None:
-        """Give a bounded number of pages back where many are free; the others are written again."""
+    def _shrink(self, most: int) -> None:
+        """Give a bounded number of pages back where many are free; fewer are soon written again anyway."""
         (spare,) = self._db.execute("PRAGMA freelist_count").fetchone()
         (pages,) = self._db.execute("PRAGMA page_count").fetchone()
-        if spare > max(_SPARE_PAGES, pages // 4):
-            self._db.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
+        if spare > max(_PAGES_SPARE, pages // 4):
+            # Only a script goes on to the end of this one; `execute` gives a single page back.
+            self._db.executescript(f"PRAGMA incremental_vacuum({most})")
 
 
 def read_backup(path: Path) -> Snapshot:
@@ -231,6 +238,8 @@ def _create(file: Path) -> None:
 
 def _accept(db: sqlite3.Connection, file: Path, *, check: bool) -> None:
     """Take a file of ours that is whole, and bring it to this version; refuse any other."""
+    if not file.stat().st_size:
+        raise Corrupt(f"{file} is empty; {_RESTORE}")
     (application,) = db.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION:
         raise Foreign(f"{file} is a database of another program; move it away, or name another folder")
