@@ -229,7 +229,7 @@ def test_in_the_hubs_own_version_types_are_what_they_are() -> None:
         ("ome.io/v1", "ClusterTrainingRuntime", "TP031", "did you mean ome.io/v1beta1?"),
         ("v1", "TrainJob", "TP031", f"did you mean {HUB}?"),
         ("trainer.kubeflow.org/v9", "Whatever", "TP031", "did you mean trainer.kubeflow.org/v2?"),
-        ("ome.io/v1beta1", "TrainJob", "TP031", f"did you mean {HUB}?"),
+        ("ome.io/v1", "TrainJob", "TP031", "did you mean ome.io/v1beta1?"),
         ("ome.io/v1beta1", "TrainingJob", "TP032", f"write a TrainJob of {HUB} that names the runtime"),
         (HUB, "Trainjob", "TP032", "did you mean TrainJob?"),
         (HUB, "ClusterTrainRuntime", "TP032", "did you mean ClusterTrainingRuntime?"),

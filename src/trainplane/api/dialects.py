@@ -41,7 +41,7 @@ KINDS = (TRAIN_JOB, *RUNTIMES)
 
 DIALECTS: dict[str, tuple[str, ...]] = {
     API_VERSION: KINDS,
-    "ome.io/v1beta1": RUNTIMES,
+    "ome.io/v1beta1": KINDS,
     "kubeflow.org/v2alpha1": KINDS,
     "trainer.kubeflow.org/v2alpha1": KINDS,
     "trainer.kubeflow.org/v2": KINDS,

@@ -145,6 +145,7 @@ HUB_KINDS = (
 )
 
 DIALECT_KINDS = (
+    _trainjob("ome.io", "v1beta1"),
     *_runtimes("ome.io", "v1beta1"),
     *_runtimes("kubeflow.org", "v2alpha1"),
     _trainjob("kubeflow.org", "v2alpha1"),
