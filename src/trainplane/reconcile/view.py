@@ -1,33 +1,12 @@
 """View: the world as a controller sees it, read-only, by kind and name, by owner and by label."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
 
 from trainplane.api.meta import Raw
+from trainplane.api.ref import Ref, group_of
 
-
-class Ref(NamedTuple):
-    """The way to an object: its kind, with group, and its name; the namespace is "" where the kind has none."""
-
-    group: str
-    kind: str
-    namespace: str
-    name: str
-
-    @classmethod
-    def of(cls, raw: Mapping[str, Any]) -> "Ref":
-        """The Ref of an object."""
-        metadata = raw.get("metadata") or {}
-        return cls(
-            group_of(raw.get("apiVersion", "")), raw.get("kind", ""), metadata.get("namespace", ""), metadata["name"]
-        )
-
-
-def group_of(api_version: str) -> str:
-    """The group of an apiVersion; "" for core."""
-    group, slash, _ = api_version.partition("/")
-    return group if slash else ""
+__all__ = ["Ref", "View", "group_of"]
 
 
 class View:
