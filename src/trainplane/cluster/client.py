@@ -1,0 +1,163 @@
+"""Client: the seam. Everything above it works the same against our cluster and a real one; Streams stands beside it."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import Raw
+from trainplane.api.raw import look
+from trainplane.api.ref import Ref
+from trainplane.cluster.wire import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+
+
+class Happened(StrEnum):
+    """What a watch tells of an object."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+    """Nothing happened up to this resourceVersion; the object holds nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One event of a watch; an ERROR is raised instead, as an ApiError."""
+
+    happened: Happened
+    object: Raw
+
+    @property
+    def resource_version(self) -> str:
+        """Where to go on after this change."""
+        return look(self.object, "metadata", "resourceVersion") or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A list, or the first part of one; `resource_version` is where a watch of the same goes on."""
+
+    items: tuple[Raw, ...]
+    resource_version: str
+    after: str = ""
+    """The token that the next page is asked for with; "" at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A change to an object in one of the forms that the API takes, apply aside."""
+
+    form: str
+    body: Any
+
+    @classmethod
+    def merge(cls, body: Raw) -> "Patch":
+        """A JSON merge patch: null removes."""
+        return cls(MERGE_PATCH, body)
+
+    @classmethod
+    def json(cls, operations: Sequence[Raw]) -> "Patch":
+        """A JSON patch: operations, in order."""
+        return cls(JSON_PATCH, list(operations))
+
+    @classmethod
+    def strategic(cls, body: Raw) -> "Patch":
+        """A strategic merge patch; kinds that a CRD defines have none."""
+        return cls(STRATEGIC_PATCH, body)
+
+
+class Client(Protocol):
+    """The verbs. Each raises an ApiError where the API refuses."""
+
+    async def get(self, ref: Ref) -> Raw:
+        """The object."""
+        ...
+
+    async def list(
+        self, kind: Kind, *, namespace: str = "", labels: str = "", fields: str = "", limit: int = 0, after: str = ""
+    ) -> Page:
+        """The objects of a kind, in one namespace or in all."""
+        ...
+
+    def watch(
+        self, kind: Kind, *, namespace: str = "", labels: str = "", fields: str = "", since: str
+    ) -> AsyncIterator[Change]:
+        """What happens to objects of a kind from a list's resourceVersion on; raises Expired when that is too old."""
+        ...
+
+    async def create(self, obj: Raw) -> Raw:
+        """Make an object; raises AlreadyExists."""
+        ...
+
+    async def apply(self, obj: Raw, *, manager: str, uid: str = "", force: bool = False) -> Raw:
+        """Own the fields of `obj`; with a uid, only on the object that has it."""
+        ...
+
+    async def patch(self, ref: Ref, patch: Patch, *, uid: str = "", subresource: str = "") -> Raw:
+        """Change an object; with a uid, only the object that has it."""
+        ...
+
+    async def set_status(self, ref: Ref, status: Raw, *, uid: str = "") -> Raw:
+        """Make this the object's status; with a uid, only on the object that has it."""
+        ...
+
+    async def bind(self, pod: Ref, node: str) -> None:
+        """Place a pod on a node."""
+        ...
+
+    async def delete(self, ref: Ref, *, uid: str = "", propagation: str = "Background") -> None:
+        """Delete an object; with a uid, only the object that has it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Which part of a container's output; None is where nothing was said."""
+
+    container: str = ""
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    tail_lines: int | None = None
+    since_seconds: int | None = None
+    limit_bytes: int | None = None
+
+
+class Channel(Protocol):
+    """An open stream to a container; numbers are those of the wire: 0 input, 1 output, 2 errors, 3 the end."""
+
+    async def send(self, data: bytes, *, stream: int = 0) -> None:
+        """Send bytes; none at all end the input."""
+        ...
+
+    async def receive(self) -> tuple[int, bytes] | None:
+        """The next bytes and the stream that they came on, or None at the end."""
+        ...
+
+    async def close(self) -> None:
+        """Give it up."""
+        ...
+
+
+class Streams(Protocol):
+    """What flows to and from pods."""
+
+    def log(self, pod: Ref, log: Log) -> AsyncIterator[bytes]:
+        """A container's output."""
+        ...
+
+    async def exec(
+        self, pod: Ref, command: Sequence[str], *, container: str = "", stdin: bool = False, tty: bool = False
+    ) -> Channel:
+        """Run a command in a container."""
+        ...
+
+    async def attach(self, pod: Ref, *, container: str = "", stdin: bool = False, tty: bool = False) -> Channel:
+        """Join a container's process."""
+        ...
+
+    async def port_forward(self, pod: Ref, port: int) -> Channel:
+        """Reach a port of a pod."""
+        ...
