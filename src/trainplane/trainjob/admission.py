@@ -67,13 +67,13 @@ def trainjob(new: Raw, old: Raw | None, lookup: Lookup) -> Iterator[Problem]:
     found = list(checks.trainjob(new))
     yield from found
     runtime = runtime_of(new, old, lookup)
+    if old is not None:
+        yield from changed(new, old, runtime or {}, lookup)
     if runtime is None:
         # What an update changes is not the runtime's business: a job outlives the runtime it was made from.
         if old is None and not any(p.path[:2] == ("spec", "runtimeRef") for p in found):
             yield snapshot.not_found(new, lookup)
         return
-    if old is not None:
-        yield from changed(new, old, runtime, lookup)
     on_it = [*checks.pair(new, runtime), *priorities(runtime, lookup)]
     yield from on_it
     yield from advice.pair(new, runtime)
@@ -82,20 +82,14 @@ def trainjob(new: Raw, old: Raw | None, lookup: Lookup) -> Iterator[Problem]:
 
 
 def runtime_of(job: Raw, old: Raw | None, lookup: Lookup) -> Raw | None:
-    """The runtime a TrainJob runs on: the one it keeps in its snapshot, else the live one."""
+    """The runtime a TrainJob runs on, if it is there and is one: what it keeps in its snapshot, else the live one."""
     words = [at(job, ("metadata", field)) for field in ("name", "namespace")]
     words += [at(job, ("spec", "runtimeRef", field)) for field in ("name", "kind", "apiGroup")]
     if not words[0] or not words[2] or not all(word is None or isinstance(word, str) for word in words):
         return None
-    if old is not None:
-        kept = lookup(snapshot.snapshot_ref(job))
-        if kept is not None:
-            try:
-                return snapshot.recall(job, View.of(kept))
-            except snapshot.Unusable:
-                return None
+    kept = lookup(snapshot.snapshot_ref(job)) if old is not None else None
     try:
-        return snapshot.find_runtime(job, lookup)
+        return snapshot.recall(job, View.of(kept)) if kept else snapshot.find_runtime(job, lookup)
     except snapshot.Unusable:
         return None
 

@@ -45,18 +45,21 @@ def take(job: Raw, runtime: Raw) -> Raw:
         "metadata": {
             "name": ref.name,
             "namespace": ref.namespace,
-            "ownerReferences": [
-                {
-                    "apiVersion": API_VERSION,
-                    "kind": "TrainJob",
-                    "name": job["metadata"]["name"],
-                    "uid": job["metadata"].get("uid", ""),
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
-            ],
+            "ownerReferences": [owner(job)],
         },
         "data": {KEY: json.dumps({**runtime, "metadata": metadata}, sort_keys=True)},
+    }
+
+
+def owner(raw: Raw) -> Raw:
+    """The reference by which an object names its controller."""
+    return {
+        "apiVersion": raw["apiVersion"],
+        "kind": raw["kind"],
+        "name": raw["metadata"]["name"],
+        "uid": raw["metadata"].get("uid", ""),
+        "controller": True,
+        "blockOwnerDeletion": True,
     }
 
 
@@ -85,7 +88,7 @@ def usable(text: Any) -> Raw | None:
         return None
     try:
         runtime: Any = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         documents = parse(text).documents
         runtime = documents[0].value if len(documents) == 1 else None
     if not isinstance(runtime, dict) or not isinstance(runtime.get("metadata"), dict):
@@ -139,6 +142,8 @@ def not_found(job: Raw, lookup: Lookup) -> Problem:
     namespace = job["metadata"].get("namespace", "")
     where = f" in the namespace {namespace}" if kind == TRAINING_RUNTIME and namespace else ""
     todo = "create it, or correct spec.runtimeRef"
-    if any(map(lookup, runtime_refs(put(job, ("spec", "runtimeRef", "kind"), other)))):
+    if any(map(lookup, runtime_refs(job))):
+        todo = "an object of that name is there, and has not the shape of a runtime: correct it"
+    elif any(map(lookup, runtime_refs(put(job, ("spec", "runtimeRef", "kind"), other)))):
         todo = f"there is a {other} of that name: set spec.runtimeRef.kind to {other}"
     return Problem(RUNTIME_MISSING, ("spec", "runtimeRef"), f"there is no {kind} named {name}{where}", todo)

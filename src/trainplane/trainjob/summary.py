@@ -120,25 +120,31 @@ def running(status: Raw, scene: Scene, jobset: Raw) -> State:
     size = at(child, ("spec", "parallelism"))
     ready = int(at(child, ("status", "ready")) or 0) + int(at(child, ("status", "succeeded")) or 0)
     if mine.get("ready") or mine.get("succeeded"):
-        return State("Running", "AllReady", f"all {size} pods of {entry} are ready" if size else f"{entry} is ready")
+        return State("Running", "AllReady", pods_ready(entry, size, size))
     if size and scene.enough is not None and ready >= scene.enough:
-        return State("Running", "EnoughReady", f"{ready} of {size} pods of {entry} are ready")
+        return State("Running", "EnoughReady", pods_ready(entry, ready, size))
     if is_true(jobset.get("status") or {}, "RestartingJobSet"):
         return State("Starting", "Restarting", "a pod failed, and the job is being started again from the beginning")
     pods = [pod for pod in scene.view.controlled_by(uid_of(child)) if pod["kind"] == "Pod"] if child else []
-    homeless = [pod for pod in pods if not at(pod, ("spec", "nodeName")) and at(pod, ("status", "phase")) != "Failed"]
+    homeless = [pod for pod in pods if not at(pod, ("spec", "nodeName")) and at(pod, ("status", "phase")) == "Pending"]
     if homeless:
-        what = f"{len(homeless)} of {counted(size or len(pods), 'pod')} of {entry} wait for a node"
+        verb = "waits" if len(homeless) == 1 else "wait"
+        what = f"{len(homeless)} of {counted(size or len(pods), 'pod')} of {entry} {verb} for a node"
         return State("Pending", "WaitingForNodes", what)
     if mine.get("active"):
-        return State(
-            "Starting",
-            "PodsStarting",
-            f"{ready} of {counted(size, 'pod')} of {entry} are ready"
-            if size
-            else f"{entry} has pods that are not all ready",
-        )
+        return State("Starting", "PodsStarting", pods_ready(entry, ready, size))
     return before(jobset, counts, entry)
+
+
+def pods_ready(entry: str, ready: int | None, size: int | None) -> str:
+    """How many pods of how many are ready, as far as the Job can be seen."""
+    if size is None or ready is None:
+        return f"{entry} is ready" if ready == size else f"{entry} has pods that are not all ready"
+    if size == 1:
+        return f"the pod of {entry} is {'ready' if ready else 'not ready yet'}"
+    if ready == size:
+        return f"all {size} pods of {entry} are ready"
+    return f"{ready} of {size} pods of {entry} {'is' if ready == 1 else 'are'} ready"
 
 
 def before(jobset: Raw, counts: dict[str, Raw], entry: str) -> State:

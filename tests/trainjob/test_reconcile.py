@@ -1,0 +1,416 @@
+"""What the TrainJob controller decides: its children, its ends, and what upstream gets wrong."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.trainjob.stories import CHILD, JOB, JOBSET, SNAPSHOT, Story, runtime, trainjob
+from tests.trainjob.worlds import replicated
+from trainplane.reconcile.decision import NOTHING, Apply, Create, Delete, Record, SetStatus
+from trainplane.reconcile.view import Ref, View
+from trainplane.trainjob.reconcile import PATIENCE, TRAINJOB, reconcile
+
+FOREIGN = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "job", "namespace": "ns"}}
+NODE = {"name": "node", "image": "train:1"}
+
+
+def foreign_jobset(*, suspend: bool) -> dict[str, Any]:
+    job = replicated("theirs", {"name": "theirs", "image": "other:1"})
+    return {**FOREIGN, "spec": {"suspend": suspend, "replicatedJobs": [job]}}
+
+
+def test_a_new_job_gets_its_snapshot_first_and_then_its_jobset() -> None:
+    story = Story(runtime(), trainjob())
+    fresh = {key: value for key, value in story.job.items() if key != "status"}
+    objects = (fresh, story.objects[Ref("trainer.kubeflow.org", "TrainingRuntime", "ns", "rt")])
+    decision = reconcile(fresh, View(objects), story.now)
+    made = [action.object for action in decision.actions if isinstance(action, Create)]
+    assert [Ref.of(raw) for raw in made] == [SNAPSHOT, JOBSET]
+    for raw in made:
+        (owner,) = raw["metadata"]["ownerReferences"]
+        assert (owner["uid"], owner["controller"]) == (story.job["metadata"]["uid"], True)
+
+
+def test_a_job_at_rest_needs_nothing() -> None:
+    story = Story(runtime(), trainjob())
+    assert story.decide() == NOTHING
+
+
+def test_a_job_of_another_controller_is_left_alone() -> None:
+    story = Story(runtime(), trainjob(managedBy="kueue.x-k8s.io/multikueue"))
+    assert JOBSET not in story.objects
+    assert "status" not in story.job
+    assert story.decide() == NOTHING
+
+
+class TestDefectsOfUpstream:
+    """One test for each defect of Kubeflow Trainer 2.3 that a decision can show."""
+
+    def test_a_failed_job_stays_failed_when_its_jobset_goes_by_ttl(self) -> None:
+        story = Story(runtime(ttlSecondsAfterFinished=5), trainjob())
+        story.fails()
+        story.delete(JOBSET)
+        story.settle()
+        assert JOBSET not in story.objects, "the training does not run again"
+        assert story.conditions["Failed"] == ("True", "FailedJobs")
+        assert story.summary["state"] == "Failed"
+
+    def test_a_failed_job_stays_failed_when_its_jobset_recovers(self) -> None:
+        story = Story(runtime(), trainjob())
+        story.fails()
+        story.edit(JOBSET, "status", to={"restarts": 0})
+        story.settle()
+        assert story.conditions["Failed"] == ("True", "FailedJobs")
+
+    @pytest.mark.parametrize("suspend", [False, True], ids=["running", "suspended"])
+    def test_a_strangers_jobset_is_reported_and_neither_adopted_nor_changed(self, suspend: bool) -> None:
+        foreign = foreign_jobset(suspend=suspend)
+        counts = {"ready": 1, "active": 1, "succeeded": 0, "failed": 0, "suspended": 0}
+        foreign["status"] = {"restarts": 0, "replicatedJobsStatus": [{"name": "theirs", **counts}]}
+        story = Story(runtime(), foreign, trainjob())
+        before = story.jobset
+        story.settle()
+        assert story.jobset == before
+        assert "jobsStatus" not in story.job["status"]
+        state, reason, message = story.told
+        assert (state, reason) == ("Created", "NameTaken")
+        assert message.startswith("the JobSet job exists and is not this TrainJob's; delete it")
+        assert ("TrainJob", "job", "Warning", "TrainJobResourcesCreationFailed") in story.events
+
+    def test_once_the_stranger_is_gone_the_job_goes_on(self) -> None:
+        story = Story(runtime(), foreign_jobset(suspend=False), trainjob())
+        assert story.decide().again == PATIENCE
+        story.delete(JOBSET)
+        story.settle()
+        assert story.jobset["metadata"]["ownerReferences"][0]["uid"] == story.job["metadata"]["uid"]
+        assert story.summary["reason"] != "NameTaken"
+
+    def test_a_strangers_secret_is_not_mounted_into_the_pods(self) -> None:
+        mpi = runtime({"mpi": {}}, replicated("launcher", NODE, step="trainer"), replicated("node", NODE))
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "job-mpi-ssh-auth"}}
+        story = Story(mpi, secret, trainjob())
+        assert JOBSET not in story.objects
+        assert "the Secret job-mpi-ssh-auth exists and is not this TrainJob's" in story.summary["message"]
+
+    def test_the_jobset_of_an_earlier_job_of_that_name_is_waited_for(self) -> None:
+        leaving = foreign_jobset(suspend=False)
+        leaving["metadata"] = {**leaving["metadata"], "deletionTimestamp": "2026-01-02T03:04:05Z", "finalizers": ["f"]}
+        story = Story(runtime(), leaving, trainjob())
+        assert "is being deleted; the job goes on when that is done" in story.summary["message"]
+
+    def test_nothing_is_made_again_while_the_job_is_being_deleted(self) -> None:
+        story = Story(runtime(), trainjob())
+        story.edit(JOB, "metadata", "deletionTimestamp", to="2026-01-02T03:04:05Z")
+        story.edit(JOB, "metadata", "finalizers", to=["foregroundDeletion"])
+        for ref in (JOBSET, SNAPSHOT):
+            del story.objects[ref]
+        assert story.decide() == NOTHING
+
+    def test_an_unknown_kind_of_runtime_is_said_and_does_not_panic(self) -> None:
+        story = Story(runtime(), trainjob())
+        fresh = {**story.job, "status": {}}
+        fresh["spec"] = {**fresh["spec"], "runtimeRef": {"name": "rt", "kind": "Sketch", "apiGroup": "acme.io"}}
+        decision = reconcile(fresh, View.of(fresh), story.now)
+        (status,) = [action.status for action in decision.actions if isinstance(action, SetStatus)]
+        assert status["summary"]["reason"] == "RuntimeNotFound"
+        assert "there is no Sketch named rt" in status["summary"]["message"]
+
+    def test_errors_at_the_creation_of_jobs_reach_the_trainjob(self) -> None:
+        story = Story(runtime(), trainjob())
+        story.event(story.jobset, 'Job.batch "job-node-0" is invalid: image: Required value')
+        (event,) = story.actions(Record)
+        assert event.regarding == JOB
+        assert 'Job.batch "job-node-0" is invalid: image: Required value' in event.note
+        story.settle()
+        assert story.told[:2] == ("Pending", "ChildrenRefused")
+        assert story.woken_by(next(raw for raw in story.objects.values() if raw["kind"] == "Event")) == {JOB}
+
+    def test_an_error_that_is_over_is_not_told_any_more(self) -> None:
+        story = Story(runtime(), trainjob())
+        story.event(story.jobset, 'jobs.batch "job-node-0" is forbidden: exceeded quota')
+        story.settle()
+        story.child()
+        story.jobset_says(counts={"node": {"active": 1, "ready": 1}})
+        assert story.told == ("Running", "AllReady", "the pod of node is ready")
+
+    def test_errors_at_the_creation_of_pods_reach_the_trainjob(self) -> None:
+        story = Story(runtime(), trainjob())
+        story.child()
+        story.event(story.objects[CHILD], 'pods "x" is forbidden: violates PodSecurity', reason="FailedCreate")
+        story.settle()
+        assert story.told[:2] == ("Pending", "PodsRefused")
+        assert "the Job job-node-0 cannot make its pods: " in story.summary["message"]
+        assert story.woken_by(next(raw for raw in story.objects.values() if raw["kind"] == "Event")) == {JOB}
+
+    def test_text_of_an_error_is_never_a_format(self) -> None:
+        story = Story(runtime(), trainjob())
+        story.event(story.jobset, "no such image: 100%d{0}%s\\n")
+        (event,) = story.actions(Record)
+        assert event.note.endswith("no such image: 100%d{0}%s\\n")
+
+    def test_a_later_error_that_differs_is_an_event_of_its_own(self) -> None:
+        story = Story(runtime(), trainjob())
+        story.event(story.jobset, "first", when="2026-01-02T03:05:00Z")
+        story.settle()
+        assert story.actions(Record) == [], "the same error is told once"
+        story.event(story.jobset, "second", when="2026-01-02T03:06:00Z")
+        (event,) = story.actions(Record)
+        assert event.note.endswith("second")
+        story.settle()
+        assert story.summary["message"].endswith("second")
+
+    def test_a_note_fits_into_an_event(self) -> None:
+        story = Story(runtime(), trainjob())
+        story.event(story.jobset, "x" * 5000)
+        (event,) = story.actions(Record)
+        assert len(event.note) <= 1024
+
+    def test_dropping_the_only_label_of_a_template_does_not_wedge_the_job(self) -> None:
+        labels = {"metadata": {"labels": {"queue": "a"}}}
+        target = {"name": "node", "template": {"spec": {"template": labels}}}
+        patch = {"manager": "acme.io/q", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [target]}}}}
+        story = Story(runtime(), trainjob(suspend=True, runtimePatches=[patch]))
+        pod = ("spec", "replicatedJobs", 0, "template", "spec", "template", "metadata")
+        assert look(story.jobset, *pod) == {"labels": {"queue": "a"}}
+        story.edit(JOB, "spec", "runtimePatches", to=[])
+        story.edit(JOB, "spec", "suspend", to=False)
+        (apply,) = story.actions(Apply)
+        assert look(apply.object, *pod) == {}
+        story.settle()
+        assert story.jobset["spec"]["suspend"] is False
+
+
+def look(raw: Any, *path: str | int) -> Any:
+    for step in path:
+        raw = raw[step]
+    return raw
+
+
+class TestRuntime:
+    def test_the_snapshot_makes_the_job_immune_to_edits_of_its_runtime(self) -> None:
+        story = Story(runtime(), trainjob(suspend=True))
+        before = story.jobset
+        live = Ref("trainer.kubeflow.org", "TrainingRuntime", "ns", "rt")
+        container = (
+            "spec",
+            "template",
+            "spec",
+            "replicatedJobs",
+            0,
+            "template",
+            "spec",
+            "template",
+            "spec",
+            "containers",
+            0,
+        )
+        story.edit(live, *container, "image", to="other:2")
+        story.settle()
+        assert story.jobset == before
+        del story.objects[live]
+        assert story.decide() == NOTHING
+
+    def test_a_missing_runtime_is_named_and_looked_for_again(self) -> None:
+        story = Story(runtime(), trainjob())
+        for ref in (JOBSET, SNAPSHOT, Ref("trainer.kubeflow.org", "TrainingRuntime", "ns", "rt")):
+            del story.objects[ref]
+        assert story.decide().again == PATIENCE
+        story.settle()
+        assert story.told[:2] == ("Created", "RuntimeNotFound")
+        assert story.summary["message"] == (
+            "there is no TrainingRuntime named rt in the namespace ns; create it, or correct spec.runtimeRef"
+        )
+        story.create({**runtime(), "kind": "ClusterTrainingRuntime"})
+        story.settle()
+        assert "set spec.runtimeRef.kind to ClusterTrainingRuntime" in story.summary["message"]
+
+    def test_a_runtime_that_appears_is_used(self) -> None:
+        story = Story(runtime(), trainjob())
+        for ref in (JOBSET, SNAPSHOT, Ref("trainer.kubeflow.org", "TrainingRuntime", "ns", "rt")):
+            del story.objects[ref]
+        story.settle()
+        story.create(runtime())
+        story.settle()
+        assert JOBSET in story.objects
+        assert story.told[:2] == ("Pending", "NoPodsYet")
+
+    def test_a_spoilt_snapshot_stops_a_job_that_has_no_jobset_and_says_how_to_go_on(self) -> None:
+        story = Story(runtime(), trainjob())
+        story.edit(SNAPSHOT, "data", "runtime", to="{")
+        del story.objects[JOBSET]
+        story.settle()
+        assert JOBSET not in story.objects
+        assert story.told[:2] == ("Created", "SnapshotUnusable")
+        assert "delete it to take a new snapshot" in story.summary["message"]
+        story.delete(SNAPSHOT)
+        story.settle()
+        assert JOBSET in story.objects
+
+
+class TestSuspension:
+    def test_a_suspended_job_has_a_suspended_jobset_and_says_so(self) -> None:
+        story = Story(runtime(), trainjob(suspend=True))
+        assert story.jobset["spec"]["suspend"] is True
+        assert story.conditions == {"Suspended": ("True", "Suspended")}
+        assert story.decide().actions == ()
+
+    def test_a_resumed_job_says_so_and_goes_on(self) -> None:
+        story = Story(runtime(), trainjob(suspend=True))
+        story.edit(JOB, "spec", "suspend", to=False)
+        story.settle()
+        assert story.jobset["spec"]["suspend"] is False
+        assert story.conditions == {"Suspended": ("False", "Resumed")}
+
+    def test_a_job_that_was_never_suspended_has_no_condition_while_it_runs(self) -> None:
+        """The kubeflow SDK reads Running from the pods only while there is no condition at all."""
+        story = Story(runtime(), trainjob())
+        story.jobset_says(counts={"node": {"active": 1, "ready": 1}})
+        assert story.summary["state"] == "Running"
+        assert "conditions" not in story.job["status"]
+
+    def test_the_jobset_of_a_running_job_is_not_touched(self) -> None:
+        story = Story(runtime(), trainjob())
+        story.edit(JOBSET, "metadata", "labels", to={"added": "by hand"})
+        story.edit(JOBSET, "spec", "replicatedJobs", 0, "template", "metadata", to={})
+        assert story.decide().actions == ()
+
+
+class TestDeadline:
+    def test_time_left_is_when_to_look_again(self) -> None:
+        story = Story(runtime(), trainjob(activeDeadlineSeconds=60))
+        created = story.now - timedelta(seconds=2.5)
+        assert story.decide().again == timedelta(seconds=60) - (story.now - created)
+
+    def test_a_job_past_its_deadline_fails_and_its_jobset_goes(self) -> None:
+        story = Story(runtime(), trainjob(activeDeadlineSeconds=60))
+        story.wait(60)
+        assert story.conditions["Failed"] == ("True", "DeadlineExceeded")
+        assert JOBSET not in story.objects
+        assert story.told == (
+            "Failed",
+            "DeadlineExceeded",
+            "the job failed: it was active for more than 60 s, which is its spec.activeDeadlineSeconds",
+        )
+        assert story.decide() == NOTHING
+
+    def test_a_jobset_that_could_not_be_deleted_is_deleted_later(self) -> None:
+        story = Story(runtime(), trainjob(activeDeadlineSeconds=60))
+        jobset = story.jobset
+        story.wait(60)
+        story.keep(jobset)
+        assert [action.ref for action in story.actions(Delete)] == [JOBSET]
+
+    def test_nothing_is_made_for_a_job_that_is_past_its_deadline_when_first_seen(self) -> None:
+        story = Story(runtime(), trainjob(activeDeadlineSeconds=60))
+        fresh = {key: value for key, value in story.job.items() if key != "status"}
+        rt = story.objects[Ref("trainer.kubeflow.org", "TrainingRuntime", "ns", "rt")]
+        decision = reconcile(fresh, View.of(fresh, rt), story.now + timedelta(hours=1))
+        assert [type(action) for action in decision.actions] == [SetStatus]
+
+    def test_a_suspended_job_is_off_the_clock_and_a_resume_starts_it_anew(self) -> None:
+        story = Story(runtime(), trainjob(activeDeadlineSeconds=60, suspend=True))
+        story.wait(600)
+        assert "Failed" not in story.conditions
+        story.edit(JOB, "spec", "suspend", to=False)
+        story.settle()
+        resumed = story.now.replace(microsecond=0)
+        assert story.decide().again == timedelta(seconds=60) - (story.now - resumed)
+
+    def test_a_complete_job_has_no_deadline(self) -> None:
+        story = Story(runtime(), trainjob(activeDeadlineSeconds=60))
+        story.completes()
+        story.wait(600)
+        assert story.conditions == {"Complete": ("True", "AllJobsCompleted")}
+
+
+class TestTimeToLive:
+    def test_a_finished_job_is_kept_and_then_deleted_to_the_second(self) -> None:
+        story = Story(runtime(), trainjob(ttlSecondsAfterFinished=30))
+        story.completes()
+        again = story.decide().again
+        assert again is not None
+        assert timedelta(seconds=26) <= again <= timedelta(seconds=30)
+        assert story.actions(Delete) == []
+        story.now += again
+        assert [action.ref for action in story.actions(Delete)] == [JOB]
+
+    def test_the_end_is_told_before_the_job_is_deleted(self) -> None:
+        story = Story(runtime(), trainjob(ttlSecondsAfterFinished=0))
+        condition = {"type": "Completed", "status": "True", "reason": "R", "lastTransitionTime": "2026-01-02T03:04:05Z"}
+        story.edit(JOBSET, "status", to={"conditions": [condition]})
+        assert [type(action) for action in story.decide().actions] == [SetStatus, Delete]
+
+    def test_an_unfinished_job_is_kept(self) -> None:
+        story = Story(runtime(), trainjob(ttlSecondsAfterFinished=0))
+        story.wait(10_000)
+        assert JOB in story.objects
+
+    def test_without_a_time_to_live_it_is_kept_for_ever(self) -> None:
+        story = Story(runtime(), trainjob())
+        story.completes()
+        assert story.decide() == NOTHING
+
+
+def test_a_finished_job_is_not_made_again() -> None:
+    story = Story(runtime(), trainjob())
+    story.completes()
+    story.delete(JOBSET)
+    story.settle()
+    assert JOBSET not in story.objects
+    assert story.summary["state"] == "Complete"
+
+
+def test_a_stranger_in_place_of_a_finished_jobs_jobset_is_nobodys_concern() -> None:
+    story = Story(runtime(), trainjob())
+    story.completes()
+    story.delete(JOBSET)
+    story.create(foreign_jobset(suspend=False))
+    assert story.decide() == NOTHING
+
+
+def test_a_jobset_deleted_under_an_unfinished_job_is_made_again() -> None:
+    story = Story(runtime(), trainjob())
+    story.delete(JOBSET)
+    assert [Ref.of(action.object) for action in story.actions(Create)] == [JOBSET]
+
+
+@pytest.mark.parametrize("known", range(4))
+def test_a_stale_view_never_doubles_a_child(known: int) -> None:
+    """Whatever part of its own work a controller has not seen yet, it asks for the same names again."""
+    gangs = {**runtime({"mpi": {}}, replicated("launcher", NODE, step="trainer"), replicated("node", NODE))}
+    gangs["spec"]["podGroupPolicy"] = {"coscheduling": {}}
+    story = Story(gangs, trainjob())
+    made = [ref for ref, raw in story.objects.items() if raw["metadata"].get("ownerReferences")]
+    seen = [raw for ref, raw in story.objects.items() if ref not in made or ref in made[:known]]
+    again = [Ref.of(a.object) for a in reconcile(story.job, View(seen), story.now).actions if isinstance(a, Create)]
+    assert again
+    assert set(again) <= set(made)
+    assert len(again) == len(set(again))
+
+
+def test_keys_are_made_where_dice_are_allowed() -> None:
+    mpi = runtime({"mpi": {}}, replicated("launcher", NODE, step="trainer"), replicated("node", NODE))
+    story = Story(mpi, trainjob())
+    objects = [raw for raw in story.objects.values() if raw["kind"] != "Secret"]
+    (secret,) = [a for a in reconcile(story.job, View(objects), story.now).actions if isinstance(a, Create)]
+    assert secret.generate == ("ssh-keys",)
+    assert not secret.object.get("data")
+
+
+def test_pods_and_jobs_wake_the_job_they_belong_to() -> None:
+    story = Story(runtime(), trainjob())
+    story.child()
+    assert story.woken_by(story.objects[CHILD]) == {JOB}
+    stray = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}}
+    assert story.woken_by(stray) == set()
+    elsewhere = {
+        **stray,
+        "metadata": {"name": "p", "namespace": "x", "labels": {"jobset.sigs.k8s.io/jobset-name": "job"}},
+    }
+    assert story.woken_by(elsewhere) == set()
+
+
+def test_the_controller_is_a_row_that_can_be_read() -> None:
+    assert (TRAINJOB.name, TRAINJOB.group, TRAINJOB.kind) == ("trainjob", "trainer.kubeflow.org", "TrainJob")
+    assert ("jobset.x-k8s.io", "JobSet") in TRAINJOB.owns
