@@ -97,14 +97,13 @@ def usable(text: Any) -> Raw | None:
 
 
 def sound(raw: Raw) -> Raw | None:
-    """A runtime in the hub's words with its defaults; None where it has not the shape of one."""
+    """A runtime in the hub's words with its defaults; None where it has not the shape of one, or nothing to run."""
     runtime = default.runtime(to_hub(raw).raw)
-    spec = runtime.get("spec") or {}
-    if acceptable(spec, TrainingRuntimeSpec) or acceptable(
-        prune(spec, openapi(TrainingRuntimeSpec)), TrainingRuntimeSpec
-    ):
-        return runtime
-    return None
+    spec, known = runtime.get("spec"), openapi(TrainingRuntimeSpec)
+    if not at(spec, ("template", "spec", "replicatedJobs")):
+        return None
+    fits = acceptable(spec, TrainingRuntimeSpec) or acceptable(prune(spec, known), TrainingRuntimeSpec)
+    return runtime if fits else None
 
 
 def is_controlled_by(raw: Raw, owner: Raw) -> bool:
