@@ -1,4 +1,4 @@
-"""Look for rare faults: the property tests again and again with fresh random cases, within a bound of time."""
+"""Look for rare faults: a store killed 200 times, then the property tests with fresh cases until the time is up."""
 
 import argparse
 import os
@@ -9,16 +9,23 @@ import time
 from tools import ROOT, bold
 
 ROUNDS = 100
+KILLS = 200
 
 
 def main() -> int:
-    """Run the property tests until the time is up or one fails."""
+    """Kill the store, then run the property tests until the time is up or one fails."""
     parser = argparse.ArgumentParser(prog="python -m tools.soak", description=__doc__)
     parser.add_argument(
         "--minutes", type=float, default=float(os.environ.get("MINUTES", "30")), help="at most this long"
     )
     end = time.monotonic() + parser.parse_args().minutes * 60
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-m", "hypothesis", "-x"]
+    pytest = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-x"]
+    print(bold(f"== a store killed {KILLS} times"), flush=True)
+    kills = {**os.environ, "TRAINPLANE_KILLS": str(KILLS)}
+    if subprocess.run([*pytest, "tests/cluster/test_crash.py"], cwd=ROOT, env=kills, check=False).returncode:
+        print(bold("FAILED: a killed store was not as it should be."))
+        return 1
+    command = [*pytest, "-m", "hypothesis"]
     for number in range(1, ROUNDS + 1):
         left = end - time.monotonic()
         if left <= 0:

@@ -276,6 +276,19 @@ def test_a_file_that_is_not_whole_and_ours_is_refused_and_left_alone(
         read_backup(file)
 
 
+def test_a_file_whose_process_was_killed_is_checked_as_a_whole(tmp_path: Path) -> None:
+    """Damage that no object shows: the header counts free pages that are not there."""
+    file = tmp_path / "data/store.db"
+    fill(tmp_path / "data")
+    text = bytearray(file.read_bytes())
+    text[36:40] = (7).to_bytes(4, "big")
+    file.write_bytes(text)
+    disk(tmp_path / "data").close()
+    (tmp_path / "data/store.db-wal").touch(0o600)
+    with pytest.raises(Corrupt, match="restore a backup"):
+        disk(tmp_path / "data")
+
+
 def test_a_log_whose_file_is_gone_is_refused(tmp_path: Path) -> None:
     fill(tmp_path / "data")
     (tmp_path / "data/store.db").rename(tmp_path / "away")
@@ -402,13 +415,14 @@ FULL = """
 import asyncio, json, resource, sys
 from pathlib import Path
 from tests.cluster.stores import Clock, key, listed, one, put, running
+from trainplane.cluster.keep import Keep
 from trainplane.cluster.log import Unwritable
 from trainplane.cluster.sqlite import Disk
 
-async def story(folder):
+async def story(folder, revisions):
     failed = written = 0
     with Disk(folder, now=Clock()) as log:
-        async with running(log) as store:
+        async with running(log, keep=Keep(revisions=revisions, seconds=-1)) as store:
             await one(store, put(key("first")))
             resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
             error = None
@@ -423,13 +437,14 @@ async def story(folder):
             after = (await one(store, put(key("after")))).revision
     print(json.dumps([failed, written, count, revision, after, error]))
 
-asyncio.run(story(Path(sys.argv[1])))
+asyncio.run(story(Path(sys.argv[1]), int(sys.argv[2])))
 """
 
 
-def test_a_file_that_may_not_grow_is_an_error_for_its_writers_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("revisions", [pytest.param(1000, id="while growing"), pytest.param(2, id="while compacting")])
+def test_a_file_that_may_not_grow_is_an_error_for_its_writers_alone(tmp_path: Path, revisions: int) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FULL, str(tmp_path / "data")],
+        [sys.executable, "-c", FULL, str(tmp_path / "data"), str(revisions)],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -166,16 +166,16 @@ def test_of_writers_at_the_same_revision_one_wins() -> None:
 
 def test_a_list_is_in_the_order_of_etcd() -> None:
     """`a-b/x` is before `a/x`, since `-` is before `/`."""
-    places = [("a", "z"), ("a-b", "x"), ("b", "a"), ("a", "b.c"), ("a", "b")]
+    places = [("a", "z"), ("a-b", "x"), ("b", "a"), ("a", "b.c"), ("a", "b"), ("a0", "x")]
 
     async def story() -> None:
         async with running() as store:
             for namespace, name in places:
                 await one(store, put(key(name, namespace=namespace)))
-            assert list(listed(store)) == ["a-b/x", "a/b", "a/b.c", "a/z", "b/a"]
+            assert list(listed(store)) == ["a-b/x", "a/b", "a/b.c", "a/z", "a0/x", "b/a"]
             assert list(listed(store, namespace="a")) == ["a/b", "a/b.c", "a/z"]
             assert store.list("nodes").items == ()
-            assert (store.count("pods"), store.count("pods", namespace="a"), store.count("nodes")) == (5, 3, 0)
+            assert (store.count("pods"), store.count("pods", namespace="a"), store.count("nodes")) == (6, 3, 0)
             assert store.resources() == ["pods"]
 
     run(story())
@@ -282,15 +282,15 @@ def test_a_watch_that_falls_behind_is_ended_and_holds_nobody_up() -> None:
 def test_a_quiet_watch_does_not_grow_old() -> None:
     async def story() -> None:
         async with running() as store:
-            quiet = store.watch("nodes", since=0)
+            quiet, elsewhere = store.watch("nodes", since=0), store.watch("pods", namespace="other", since=0)
             async with asyncio.TaskGroup() as tasks:
-                coming = tasks.create_task(next_of(quiet))
+                coming = [tasks.create_task(next_of(watch)) for watch in (quiet, elsewhere)]
                 for number in range(20):
                     await one(store, put(key("a"), number))
                 await store.compact(20)
-                assert quiet.revision == 20
-                await one(store, put(Key("nodes", "", "n")))
-            assert coming.result() == [21]
+                assert quiet.revision == elsewhere.revision == 20
+                await store.write(put(Key("nodes", "", "n")), put(key("a", namespace="other")))
+            assert [task.result() for task in coming] == [[21], [22]]
             with pytest.raises(Compacted):
                 store.watch("nodes", since=19)
 
