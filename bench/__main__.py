@@ -11,6 +11,7 @@ import yaml
 from bench.documents import fill, trainjob
 from bench.measure import Row, interleaved, rates, table
 from bench.rendering import growth, profile, rendering
+from bench.storing import storing
 from tools import ROOT, bold
 from trainplane.api.decode import decode
 from trainplane.api.trainer import TrainJob
@@ -86,12 +87,13 @@ def main() -> None:
     words = table([decoding()])
     commands = table([*starting(rounds=given.rounds), linting(rounds=max(3, given.rounds // 4))])
     renders = table([*rendering(), *growth()])
+    stores = table(storing())
     profiles = "\n\n".join(profile(blame=blame) for blame in (False, True))
     print(f"{bold('The words')}\n\n{words}\n\n{bold('Rendering')}\n\n{renders}\n")
     print(f"{bold('What dominates rendering, plain and with blame')}\n\n{profiles}\n")
-    print(f"{bold('The command')}\n\n{commands}")
+    print(f"{bold('The store')}\n\n{stores}\n\n{bold('The command')}\n\n{commands}")
     if given.record:
-        page = PAGE_TEXT.format(words=words, renders=renders, profiles=profiles, commands=commands)
+        page = PAGE_TEXT.format(words=words, renders=renders, profiles=profiles, stores=stores, commands=commands)
         PAGE.write_text(page, encoding="utf-8")
 
 
@@ -116,6 +118,12 @@ What dominates, plain and then with blame, over 200 renders:
 ```text
 {profiles}
 ```
+
+## The store
+
+On the disk that holds temporary files. An acknowledged create is on that disk, so its figure is mostly the disk's.
+
+{stores}
 
 ## The command
 
