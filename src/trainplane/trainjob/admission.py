@@ -6,7 +6,7 @@ from typing import Any
 
 from trainplane.api.check import check
 from trainplane.api.decode import acceptable
-from trainplane.api.loose import objects_at
+from trainplane.api.loose import objects_at, text_at
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Path, Problem, Severity
 from trainplane.api.rules import LAW
@@ -40,21 +40,22 @@ def default(new: Raw, old: Raw | None, lookup: Lookup, *, now: datetime) -> Raw:
 def validate(new: Raw, old: Raw | None, lookup: Lookup) -> Iterator[Problem]:
     """Everything that is wrong with a defaulted object, and what its author should know.
 
-    What has the wrong shape is told in the schema's words, and then judged no further than its own sense.
+    What has the wrong shape is told in the schema's words, and the rest is judged as far as it can be read.
     """
-    type_ = TYPES.get(new.get("kind", ""), TrainingRuntime)
+    type_ = TYPES.get(str(new.get("kind")), TrainingRuntime)
     shapeless = [] if acceptable(new, type_) else [p for p in check(new, openapi(type_)) if is_about_shape(p)]
     yield from shapeless
-    for path, law in broken_laws(type_, new, old):
-        yield Problem(LAW, path, law.message, law.todo)
-    if type_ is not TrainJob:
-        yield from checks.runtime(new)
-        # Advice is for the author when the runtime is made, not for everyone who later touches it.
-        yield from advice.runtime(new) if old is None else ()
-    elif shapeless:
-        yield from checks.trainjob(new)
-    else:
-        yield from trainjob(new, old, lookup)
+    said = {problem.path for problem in shapeless}
+    judged = trainjob(new, old, lookup, readable=not shapeless) if type_ is TrainJob else runtime(new, old)
+    laws = (Problem(LAW, path, law.message, law.todo) for path, law in broken_laws(type_, new, old))
+    yield from (problem for problem in (*laws, *judged) if problem.path not in said)
+
+
+def runtime(new: Raw, old: Raw | None) -> Iterator[Problem]:
+    """A runtime judged by itself."""
+    yield from checks.runtime(new)
+    # Advice is for the author when the runtime is made, not for everyone who later touches it.
+    yield from advice.runtime(new) if old is None else ()
 
 
 def is_about_shape(problem: Problem) -> bool:
@@ -62,23 +63,23 @@ def is_about_shape(problem: Problem) -> bool:
     return problem.severity is Severity.ERROR and problem.rule is not LAW
 
 
-def trainjob(new: Raw, old: Raw | None, lookup: Lookup) -> Iterator[Problem]:
-    """A TrainJob judged by itself, on its runtime, and against what it was."""
+def trainjob(new: Raw, old: Raw | None, lookup: Lookup, *, readable: bool) -> Iterator[Problem]:
+    """A TrainJob judged by itself, on its runtime, and against what it was; rendered only if it is readable."""
     found = list(checks.trainjob(new))
     yield from found
-    runtime = runtime_of(new, old, lookup)
+    on = runtime_of(new, old, lookup)
     if old is not None:
-        yield from changed(new, old, runtime or {}, lookup)
-    if runtime is None:
+        yield from changed(new, old, on or {}, lookup)
+    if on is None:
         # What an update changes is not the runtime's business: a job outlives the runtime it was made from.
-        if old is None and not any(p.path[:2] == ("spec", "runtimeRef") for p in found):
+        if old is None and readable and not any(p.path[:2] == ("spec", "runtimeRef") for p in found):
             yield snapshot.not_found(new, lookup)
         return
-    on_it = [*checks.pair(new, runtime), *priorities(runtime, lookup)]
+    on_it = [*checks.pair(new, on), *priorities(on, lookup)]
     yield from on_it
-    yield from advice.pair(new, runtime)
-    if not any(p.severity is Severity.ERROR for p in (*found, *on_it)):
-        yield from unbuildable(new, runtime)
+    yield from advice.pair(new, on)
+    if readable and not any(p.severity is Severity.ERROR for p in (*found, *on_it)):
+        yield from unbuildable(new, on)
 
 
 def runtime_of(job: Raw, old: Raw | None, lookup: Lookup) -> Raw | None:
@@ -109,8 +110,8 @@ def changed(new: Raw, old: Raw, runtime: Raw, lookup: Lookup) -> Iterator[Proble
         what = "patches can change only while the job is suspended"
         yield Problem(plan_rules.PATCH_WHILE_RUNNING, PATCHES, what, "set spec.suspend to true first")
         return
-    metadata = new["metadata"]
-    jobset = lookup(Ref("jobset.x-k8s.io", "JobSet", metadata.get("namespace", ""), metadata["name"]))
+    namespace, name = text_at(new, "metadata", "namespace"), text_at(new, "metadata", "name")
+    jobset = lookup(Ref("jobset.x-k8s.io", "JobSet", namespace, name))
     for job in at(jobset, ("status", "replicatedJobsStatus")) or ():
         if job.get("active"):
             what = f"{job['name']} still has running pods, and patches can change only when none runs"
@@ -119,16 +120,14 @@ def changed(new: Raw, old: Raw, runtime: Raw, lookup: Lookup) -> Iterator[Proble
         yield from moved(dict(affinities(new)), dict(affinities(old)))
 
 
-def affinities(job: Raw) -> Iterator[tuple[tuple[Any, Any], tuple[Path, Any]]]:
+def affinities(job: Raw) -> Iterator[tuple[tuple[str, str], tuple[Path, Any]]]:
     """The affinity that each manager's patch gives each replicated job, and where it is written."""
     where = (*POD, "spec", "affinity")
     for path, patch in objects_at(job, *PATCHES):
         for place, replicated in objects_at(patch, "trainingRuntimeSpec", "template", "spec", "replicatedJobs"):
             if at(replicated, where) is not None:
-                yield (
-                    (patch.get("manager"), replicated.get("name")),
-                    ((*path, *place, *where), at(replicated, where)),
-                )
+                key = text_at(patch, "manager"), text_at(replicated, "name")
+                yield key, ((*path, *place, *where), at(replicated, where))
 
 
 def moved(new: Mapping[Any, tuple[Path, Any]], old: Mapping[Any, tuple[Path, Any]]) -> Iterator[Problem]:
