@@ -1,7 +1,7 @@
 """A process that writes into a store until it is killed, and says what was acknowledged and what a watch has told.
 
-`python -m tests.cluster.writer FOLDER SEED` prints a line for each: `ack REVISION SUM` when a write has returned,
-`saw REVISION SUM` when the watch tells of a change; the sum is that of the change's text.
+`python -m tests.cluster.writer FOLDER SEED [SECONDS]` prints a line for each: `ack REVISION SUM` when a write has
+returned, `saw REVISION SUM` when the watch tells of a change; the sum is that of the change's text.
 """
 
 import asyncio
@@ -21,7 +21,6 @@ from trainplane.cluster.store import Store, Watch
 WRITERS = 16
 NAMES = 12
 KEEP = Keep(revisions=100_000, seconds=3600, size=1 << 30)
-SECONDS = 30.0
 
 
 def say(word: str, *changes: Change) -> None:
@@ -30,9 +29,8 @@ def say(word: str, *changes: Change) -> None:
     os.write(1, lines.encode())
 
 
-async def write(store: Store, dice: random.Random) -> None:
+async def write(store: Store, dice: random.Random, end: float) -> None:
     """Create, update and delete a few objects over and over, one or several at a time."""
-    end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         wishes = []
         for name in dice.sample(range(NAMES), dice.choice((1, 1, 1, 3))):
@@ -55,8 +53,9 @@ async def tell(watch: Watch) -> None:
         say("saw", *changes)
 
 
-async def main(folder: Path, seed: int) -> None:
+async def main(folder: Path, seed: int, seconds: float = 30.0) -> None:
     """Write and watch until killed, for a bounded time."""
+    end = time.monotonic() + seconds
     with Disk(folder, now=time.time) as disk:
         store = Store(disk, now=time.time, keep=KEEP)
         async with asyncio.TaskGroup() as tasks:
@@ -64,12 +63,12 @@ async def main(folder: Path, seed: int) -> None:
             tasks.create_task(tell(store.watch("pods", since=store.revision)))
             async with asyncio.TaskGroup() as writers:
                 for number in range(WRITERS):
-                    writers.create_task(write(store, random.Random(seed * WRITERS + number)))
+                    writers.create_task(write(store, random.Random(seed * WRITERS + number), end))
             store.close()
 
 
 if __name__ == "__main__":
     try:
-        asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+        asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), *map(float, sys.argv[3:])))
     except StoreError as error:
         sys.exit(str(error))

@@ -140,6 +140,7 @@ class Disk:
                 db.execute("PRAGMA journal_size_limit = 67108864")
                 # A disk that cannot be written says so now, not at the first write.
                 db.execute("BEGIN IMMEDIATE")
+                db.execute("UPDATE meta SET value = value")
                 db.execute("ROLLBACK")
             except BaseException:
                 db.close()
