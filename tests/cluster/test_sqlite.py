@@ -525,6 +525,7 @@ def test_a_file_without_the_right_to_write_is_refused_as_such(tmp_path: Path) ->
         pytest.skip("needs a user who is not root: root may write everywhere")
     with pytest.raises(DiskReadOnly, match="make it writable"):
         disk(tmp_path / "data")
+    assert sorted(path.name for path in file.parent.iterdir()) == ["lock", "store.db"]
     file.chmod(0o600)
     with disk(tmp_path / "data") as log:
         assert listed(Store(log, now=Clock())) == state

@@ -97,9 +97,7 @@ class Disk:
     def close(self) -> None:
         """Finish what is being written, fold the write-ahead log into the file, and let go of the folder."""
         self._thread.shutdown()
-        # Nothing is lost where the disk does not let us tidy up.
-        with suppress(sqlite3.Error):
-            self._shrink(_PAGES_CLOSING)
+        self._shrink(_PAGES_CLOSING)
         self._db.close()
         self._folder.close()
 
@@ -129,6 +127,8 @@ class Disk:
                 if unclean:
                     raise Corrupt(f"{self._file} is gone, but {wal.name} is there; put both back, or {_RESTORE}")
                 _create(self._file)
+            # SQLite would open a file that may only be read, and leave others like it beside it.
+            os.close(os.open(self._file, os.O_RDWR | os.O_CLOEXEC))
         except OSError as error:
             raise fault(self._file, error) from error
         with _explained(self._file):
@@ -138,10 +138,6 @@ class Disk:
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = FULL")
                 db.execute("PRAGMA journal_size_limit = 67108864")
-                # A disk that cannot be written says so now, not at the first write.
-                db.execute("BEGIN IMMEDIATE")
-                db.execute("UPDATE meta SET value = value")
-                db.execute("ROLLBACK")
             except BaseException:
                 db.close()
                 raise
@@ -180,11 +176,13 @@ class Disk:
 
     def _shrink(self, most: int) -> None:
         """Give a bounded number of pages back where many are free; fewer are soon written again anyway."""
-        (spare,) = self._db.execute("PRAGMA freelist_count").fetchone()
-        (pages,) = self._db.execute("PRAGMA page_count").fetchone()
-        if spare > max(_PAGES_SPARE, pages // 4):
-            # Only a script goes on to the end of this one; `execute` gives a single page back.
-            self._db.executescript(f"PRAGMA incremental_vacuum({most})")
+        # Where the disk does not let us tidy up nothing is lost, and what was written before stands.
+        with suppress(sqlite3.Error):
+            (spare,) = self._db.execute("PRAGMA freelist_count").fetchone()
+            (pages,) = self._db.execute("PRAGMA page_count").fetchone()
+            if spare > max(_PAGES_SPARE, pages // 4):
+                # Only a script goes on to the end of this one; `execute` gives a single page back.
+                self._db.executescript(f"PRAGMA incremental_vacuum({most})")
 
 
 def read_backup(path: Path) -> Snapshot:
