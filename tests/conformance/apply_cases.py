@@ -14,15 +14,13 @@ from typing import Any
 
 import yaml
 
-from trainplane.api.kinds import Kind, by_plural
+from trainplane.api.kinds import KINDS, Kind, by_plural
 from trainplane.api.merge import merge_patch
-from trainplane.api.pod import PodTemplateSpec
 from trainplane.api.quantity import parse
 from trainplane.api.raw import look, put
-from trainplane.api.schema import openapi
-from trainplane.api.trainer import TrainJob
 from trainplane.cluster.errors import ApiError, Internal
-from trainplane.cluster.ownership import Untyped, apply, blank_of, ignored_fields, update
+from trainplane.cluster.ownership import Untyped, apply, update
+from trainplane.cluster.tracking import blank_of, ignored_fields, merge_schema
 
 CASES = Path(__file__).parent / "api" / "cases"
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -261,19 +259,19 @@ def _served(path: str, name: str | None) -> Served | None:
         found = by_plural(group, plural)
         if found is None:
             return None
-        row, schema = found, openapi(found.type)
+        row, schema = found, merge_schema(found)
     if match["sub"] not in (None, "status"):
         return None
     return Served(row, schema, (plural, match["name"] or name or ""), match["sub"] or "")
 
 
-_META = openapi(TrainJob)["properties"]["metadata"]
+_JOB = next(row for row in KINDS if row.kind == "Job")
 _DEPLOYMENT: dict[str, Any] = {
     "type": "object",
     "properties": {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
-        "metadata": _META,
+        "metadata": merge_schema(_JOB)["properties"]["metadata"],
         "spec": {
             "type": "object",
             "properties": {
@@ -283,7 +281,7 @@ _DEPLOYMENT: dict[str, Any] = {
                 "revisionHistoryLimit": {"type": "integer"},
                 "selector": {"type": "object", "x-kubernetes-map-type": "atomic"},
                 "strategy": {"type": "object", "properties": {"type": {"type": "string"}}},
-                "template": openapi(PodTemplateSpec),
+                "template": merge_schema(_JOB)["properties"]["spec"]["properties"]["template"],
             },
         },
         "status": {"type": "object"},

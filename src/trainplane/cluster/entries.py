@@ -100,9 +100,12 @@ def with_entries(raw: Mapping[str, Any], entries: list[Raw] | None) -> Raw:
     return {**raw, "metadata": metadata} if metadata or "metadata" in raw else dict(raw)
 
 
-def is_reset(entries: Any) -> bool:
-    """Whether somebody who sent these entries wants ownership to be forgotten: an empty list, or one empty entry."""
-    return isinstance(entries, list) and (not entries or entries == [{}])
+def is_reset(entries: Any, *, custom: bool) -> bool:
+    """Whether somebody who sent these entries wants ownership to be forgotten: one empty entry, or an empty list.
+
+    The API server does not see an empty list in an object of a kind that a CRD defines.
+    """
+    return isinstance(entries, list) and (entries == [{}] or (not entries and not custom))
 
 
 def stamp(now: datetime) -> str:

@@ -8,12 +8,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
-from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.raw import as_object, look, put
+from trainplane.api.ref import group_of
 from trainplane.api.schema import Schema
 from trainplane.cluster.entries import (
     APPLY,
@@ -32,6 +31,7 @@ from trainplane.cluster.entries import (
 )
 from trainplane.cluster.errors import ApplyConflict, BadRequest
 from trainplane.cluster.fields import Fields, difference, intersection, named, paths, shown, union, without
+from trainplane.cluster.resources import BUILT_IN_GROUPS
 from trainplane.cluster.typed import Difference, difference_of, fields_of, merged, mistakes, removed, same
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -95,8 +95,8 @@ def apply(
 ) -> Applied:
     """Apply a patch as `manager` to the live object, or to nothing.
 
-    `ignored` are fields that this kind does not take on this path, as `ignored_fields` gives them;
-    `blank` is what every object of the kind has, as `blank_of` gives it.
+    `schema`, `ignored` and `blank` are what `tracking` knows of the kind: how it is merged, which fields it does not
+    take on this path, and what every one of its objects has.
     Raises ApplyConflict, BadRequest and Untyped.
     """
     if look(patch, "metadata", "managedFields") is not None:
@@ -147,51 +147,6 @@ def same_but_for_times(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     return same(with_entries(old, _timeless(entries_of(old))), with_entries(new, _timeless(entries_of(new))))
 
 
-@lru_cache(maxsize=256)
-def _ignored(row: Kind, subresource: str) -> Fields:
-    built_in = "." not in row.group or row.group.endswith(".k8s.io")
-    if subresource != "status":
-        return {"f:status": {}} if row.status else {}
-    if not built_in:
-        return {"f:metadata": {}, "f:spec": {}}
-    if row.kind == "Pod":
-        return {"f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}}, "f:spec": {}}
-    return {"f:spec": {}}
-
-
-def ignored_fields(row: Kind, subresource: str = "") -> Fields:
-    """The fields that a kind takes no notice of on a path: status on the main one, spec on /status."""
-    return _ignored(row, subresource)
-
-
-_POD_SPEC: Raw = {"containers": None}
-_TEMPLATE: Raw = {"metadata": {}, "spec": _POD_SPEC}
-_BLANKS: dict[tuple[str, str], Raw] = {
-    ("", "Event"): {"involvedObject": {}, "metadata": {}, "source": {}},
-    ("", "LimitRange"): {"spec": {"limits": None}},
-    ("", "Namespace"): {"spec": {}, "status": {}},
-    ("", "Node"): {"spec": {}, "status": {"daemonEndpoints": {"kubeletEndpoint": {}}, "nodeInfo": {}}},
-    ("", "PersistentVolumeClaim"): {"spec": {"resources": {}}, "status": {}},
-    ("", "Pod"): {"spec": _POD_SPEC, "status": {}},
-    ("", "ResourceQuota"): {"spec": {}, "status": {}},
-    ("", "Service"): {"spec": {}, "status": {"loadBalancer": {}}},
-    ("autoscaling", "HorizontalPodAutoscaler"): {"spec": {"scaleTargetRef": {}}, "status": {"currentMetrics": None}},
-    ("batch", "Job"): {"spec": {"template": _TEMPLATE}, "status": {}},
-    ("coordination.k8s.io", "Lease"): {"spec": {}},
-    ("discovery.k8s.io", "EndpointSlice"): {"endpoints": None, "ports": None},
-    ("events.k8s.io", "Event"): {"deprecatedSource": {}, "regarding": {}},
-    ("rbac.authorization.k8s.io", "ClusterRole"): {"rules": None},
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): {"roleRef": {}},
-    ("rbac.authorization.k8s.io", "Role"): {"rules": None},
-    ("rbac.authorization.k8s.io", "RoleBinding"): {"roleRef": {}},
-}
-
-
-def blank_of(row: Kind) -> Raw:
-    """What every object of a kind has, however little was said of it: nobody owns these for being there."""
-    return {**_BLANKS.get((row.group, row.kind), {}), "metadata": {}}
-
-
 class _Apply:
     """One apply to one live object."""
 
@@ -207,7 +162,7 @@ class _Apply:
     ) -> None:
         self._schema, self._ignored, self._now = schema, ignored, now
         self._live = with_entries(live or {}, None)
-        self._patch = removed(patch, ignored, schema)
+        self._patch = removed(patch, ignored, schema, trace=False)
         self._managed = decode(entries_of(live)) or {}
         if not self._managed and live is not None:
             who = Manager.of(BEFORE_FIRST_APPLY, UPDATE, api_version=patch["apiVersion"])
@@ -219,9 +174,9 @@ class _Apply:
         fields = without(fields_of(self._patch, self._schema), self._ignored)
         version = self._patch["apiVersion"]
         managed = {**self._managed, who: Owned(fields, version, last.time if last else "")}
-        new = merged(self._live, self._patch, self._schema)
+        clean = new = merged(self._live, self._patch, self._schema)
         if last:
-            new = self._pruned(new, managed, without(last.fields, self._ignored))
+            new, clean = self._pruned(new, managed, without(last.fields, self._ignored))
         change = _noticed(difference_of(self._live, new, self._schema), self._ignored)
         conflicts = _conflicts(managed, change, who)
         if conflicts and not force:
@@ -229,22 +184,22 @@ class _Apply:
         managed = _left(managed, change, who)
         if not same(self._live, new):
             managed[who] = Owned(fields, version, stamp(self._now))
-        return new, _stripped(managed, who)
+        return clean, _stripped(managed, who)
 
-    def _pruned(self, new: Raw, managed: Managed, last: Fields) -> Raw:
-        """The object without what the manager owned alone and no longer applies."""
+    def _pruned(self, new: Raw, managed: Managed, last: Fields) -> tuple[Raw, Raw]:
+        """The object without what the manager owned alone and no longer applies, with and without traces of it."""
         schema = self._schema
         owned: Fields = {}
         for each in managed.values():
             owned = union(owned, each.fields)
         there = named(fields_of(new, schema), schema)
         last = named(last, schema)
-        bare = removed(new, last, schema)
+        bare = removed(new, last, schema) or {}
         kept = union(named(fields_of(bare, schema), schema), named(owned, schema))
-        pruned = removed(new, difference(there, kept), schema)
+        pruned = removed(new, difference(there, kept), schema) or {}
         gone = difference(there, named(fields_of(pruned, schema), schema))
-        left: Raw = removed(new, intersection(gone, last), schema)
-        return left
+        lost = intersection(gone, last)
+        return removed(new, lost, schema) or {}, removed(new, lost, schema, trace=False)
 
     def only_last_applied(self, conflict: ApplyConflict) -> bool:
         """Whether a conflict is only about what `kubectl apply` wrote on the client's side and nobody has changed."""
@@ -267,7 +222,7 @@ def _before(old: Mapping[str, Any] | None, new: Mapping[str, Any], subresource: 
     """The managers before an update: as the request has them where it may say so, else as they were."""
     sent = entries_of(new)
     if not subresource:
-        if is_reset(sent):
+        if is_reset(sent, custom=group_of(new.get("apiVersion", "")) not in BUILT_IN_GROUPS):
             return {}
         managed = decode(sent)
         if managed:

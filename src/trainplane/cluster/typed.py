@@ -4,6 +4,7 @@ Objects and lists with keys are taken apart; scalars, and what the schema calls 
 What has another shape than its schema says is taken whole too: `mistakes` says so where that matters.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from trainplane.cluster.fields import Fields, field, keyed, marked, member, show
 
 _NOTHING: Fields = {}
 _ABSENT: Any = object()
+_NO_KEYS = keyed(())
 
 
 class Difference(NamedTuple):
@@ -54,9 +56,13 @@ def merged(live: Any, patch: Any, schema: Schema) -> Any:
     return patch
 
 
-def removed(value: Any, fields: Fields, schema: Schema) -> Any:
-    """The value without the fields of a set; an object or a list of which nothing is left goes with them."""
-    left = _removed(value, fields, schema)
+def removed(value: Any, fields: Fields, schema: Schema, *, trace: bool = True) -> Any:
+    """The value without the fields of a set.
+
+    An object or a list of which nothing is left becomes null, which is how it still counts as being there;
+    without a trace it goes as well.
+    """
+    left = _removed(value, fields, schema, trace=trace)
     return {} if left is _ABSENT else left
 
 
@@ -113,7 +119,7 @@ def go(value: Any, *, typed: bool = False) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"' if typed else value
+        return json.dumps(value, ensure_ascii=False) if typed else value
     if isinstance(value, Mapping):
         pairs = [(go(name, typed=typed), go(value[name], typed=typed)) for name in sorted(value)]
         if typed:
@@ -145,8 +151,9 @@ def _list_mistakes(value: list[Any], schema: Schema, path: str) -> Iterator[str]
         if not _is_keyed(schema):
             yield from mistakes(item, items, path=f"{path}[{index}]")
             continue
-        if item is None or isinstance(item, Mapping) != (LIST_MAP_KEYS in schema) or isinstance(item, list):
-            yield f"{path}: element {index}: {_no_key(item, schema)}"
+        wrong = _no_key(item, schema)
+        if wrong:
+            yield f"{path}: element {index}: {wrong}"
             continue
         step = _step(item, schema)
         if step in seen:
@@ -156,12 +163,23 @@ def _list_mistakes(value: list[Any], schema: Schema, path: str) -> Iterator[str]
 
 
 def _no_key(item: Any, schema: Schema) -> str:
-    if LIST_MAP_KEYS in schema:
-        return f"associative list with keys may not have {'null element' if item is None else 'non-map elements'}"
-    if item is None:
-        return "associative list without keys has an element that's an explicit null"
-    kind = "a map type" if isinstance(item, Mapping) else "a list type"
-    return f"associative list without keys has an element that's {kind}"
+    """Why an item of a keyed list cannot be told from others, or ""."""
+    keys = schema.get(LIST_MAP_KEYS)
+    if keys is None:
+        if item is None:
+            return "associative list without keys has an element that's an explicit null"
+        if isinstance(item, Mapping):
+            return "associative list without keys has an element that's a map type"
+        return "not supported: associative list with lists as elements" if isinstance(item, list) else ""
+    if not isinstance(item, Mapping):
+        return f"associative list with keys may not have {'a null element' if item is None else 'non-map elements'}"
+    if _step(item, schema) != _NO_KEYS:
+        return ""
+    names = " ".join(json.dumps(key) for key in keys)
+    return (
+        f"associative list with keys has an element that omits all key fields [{names}] "
+        "(and doesn't have default values for any key fields)"
+    )
 
 
 def _kind(schema: Schema, value: Any) -> str:
@@ -340,28 +358,32 @@ def _merged_list(live: list[Any], patch: list[Any], schema: Schema) -> list[Any]
     return joined
 
 
-def _removed(value: Any, fields: Fields, schema: Schema) -> Any:
+def _removed(value: Any, fields: Fields, schema: Schema, *, trace: bool) -> Any:
+    nothing = None if trace else _ABSENT
     if isinstance(value, Mapping):
         if not value or not _is_open(schema, value):
-            return _ABSENT
+            return nothing
         kept: dict[str, Any] = {}
         for name, item in value.items():
             node = fields.get(field(name))
             if node is None:
                 kept[name] = item
             elif not member(node):
-                left = _removed(item, node, below(schema, name) or _NOTHING)
+                left = _removed(item, node, below(schema, name) or _NOTHING, trace=trace)
                 if left is not _ABSENT:
                     kept[name] = left
-        return kept or _ABSENT
+        return kept or nothing
     if isinstance(value, list):
         if not _is_keyed(schema):
-            return _ABSENT
+            return nothing
         items: list[Any] = []
         for item in value:
             node = fields.get(_step(item, schema))
-            left = item if node is None else _ABSENT if member(node) else _removed(item, node, schema["items"])
-            if left is not _ABSENT:
-                items.append(left)
-        return items or _ABSENT
+            if node is None:
+                items.append(item)
+            elif not member(node):
+                left = _removed(item, node, schema["items"], trace=trace)
+                if left is not _ABSENT:
+                    items.append(left)
+        return items or nothing
     return value
