@@ -203,6 +203,19 @@ def test_a_folder_that_others_may_enter_is_refused(tmp_path: Path) -> None:
     assert list((tmp_path / "data").iterdir()) == []
 
 
+def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    if os.geteuid():
+        pytest.skip("needs root: only root may give a folder away")
+    (tmp_path / "data").mkdir(mode=0o700)
+    os.chown(tmp_path / "data", 12345, -1)
+    with pytest.raises(Open, match=r"id 12345.*your own"):
+        disk(tmp_path / "data")
+
+
+def test_a_folder_is_made_with_those_above_it(tmp_path: Path) -> None:
+    assert fill(tmp_path / "state/trainplane/data")
+
+
 def test_a_second_opener_is_told_who_holds_the_data(tmp_path: Path) -> None:
     clock = Clock()
     clock.now = 1893499200.0

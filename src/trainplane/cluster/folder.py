@@ -23,7 +23,7 @@ _FAULTS: dict[int | None, type[Unwritable]] = {
 
 
 class Open(StoreError):
-    """Others than the owner may enter the folder."""
+    """Others than us may enter the folder."""
 
 
 class Held(StoreError):
@@ -89,10 +89,14 @@ class Folder:
 
 
 def _make(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         path.mkdir(mode=0o700)
     except FileExistsError:
-        mode = stat.S_IMODE(path.stat().st_mode)
+        about = path.stat()
+        mode = stat.S_IMODE(about.st_mode)
+        if about.st_uid != os.geteuid():
+            raise Open(f"{path} belongs to the user with id {about.st_uid}; name a folder of your own") from None
         if mode & 0o077:
             raise Open(f"{path} has mode {mode:04o}, so others may enter; `chmod 700 {path}` or name another") from None
     else:
