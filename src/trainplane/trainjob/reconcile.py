@@ -97,7 +97,8 @@ def want(job: Raw, view: View, jobset: Raw | None, *, elastic_jobset: bool) -> W
         return Wanted([], trouble=blocked.trouble, again=PATIENCE)
     trainer = plan.roles.trainer
     elastic = trainer.name if trainer and elastic_jobset and plan.size.min_nodes is not None else ""
-    for raw in plan.objects:
+    # The JobSet comes last: its pods look for their gang, their keys and their hosts as soon as they are there.
+    for raw in (*plan.companions, plan.jobset):
         actions += kept(job, raw, view.get(Ref.of(raw)), elastic=elastic)
     actions += resized(plan, jobset, view, in_template=elastic_jobset)
     return Wanted(actions, plan, remark=remark)
