@@ -16,6 +16,8 @@ class Create:
     object: Raw
     generate: tuple[str, ...] = ()
     """What only the acting side can make, such as `ssh-keys`: entropy is never drawn where decisions are taken."""
+    complaint: str = ""
+    """The reason of the Warning event about the owner where a server refuses the object; "" leaves it to the actor."""
 
 
 @dataclass(frozen=True, slots=True)
