@@ -4,14 +4,17 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cluster.stores import Clock, gone, key, listed, put, replay, running
 from trainplane.cluster.keep import Keep
 from trainplane.cluster.log import Change, Compacted, Conflict, Forgetful, Key, Record, Unwritable, Write
+from trainplane.cluster.sqlite import Disk
 from trainplane.cluster.store import Store, Watch
 
 KEYS = [key("a"), key("b"), key("a", namespace="other"), Key("nodes", "", "n")]
@@ -210,3 +213,34 @@ def test_what_is_recent_or_young_is_kept(program: Sequence[tuple[int, float]], r
                 assert not store.compacted or clock.now - times[store.compacted] > seconds
 
     run(story())
+
+
+@settings(max_examples=15)
+@given(steps)
+def test_a_store_that_is_opened_again_is_the_same_store(steps: Sequence[Any]) -> None:
+    async def story(folder: Path) -> None:
+        with Disk(folder, now=Clock()) as disk:
+            async with running(disk) as store:
+                for number, step in enumerate(steps):
+                    with suppress(Conflict):
+                        match step:
+                            case ("compact", through):
+                                await store.compact(through)
+                            case Act():
+                                await store.write(*wishes(store, step, number))
+        with Disk(folder, now=Clock()) as disk:
+            again = Store(disk, now=Clock())
+        again.close()
+        assert (again.revision, again.compacted) == (store.revision, store.compacted)
+        for resource in ("pods", "nodes"):
+            assert await _told(again, resource) == await _told(store, resource)
+            for revision in range(store.compacted, store.revision + 1):
+                assert again.list(resource, at=revision) == store.list(resource, at=revision)
+
+    with TemporaryDirectory() as folder:
+        run(story(Path(folder) / "data"))
+
+
+async def _told(store: Store, resource: str) -> list[Change]:
+    """Every change that is kept, as a watch of a closed store tells them before it ends."""
+    return [change async for changes in store.watch(resource, since=store.compacted) for change in changes]
