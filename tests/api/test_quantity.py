@@ -181,3 +181,9 @@ def test_resource_lists_are_added_and_compared_name_by_name() -> None:
 def test_a_bad_amount_in_a_list_is_named() -> None:
     with pytest.raises(QuantityError, match=r"^memory: '4GB' is no quantity; write 4Gi"):
         amounts({"cpu": 1, "memory": "4GB"})
+
+
+def test_amounts_that_are_equal_do_not_differ() -> None:
+    assert not parse("8") != parse("8000m")  # noqa: SIM202 - the operator itself is asked
+    assert parse("8") != parse("9")
+    assert parse("8") != "8"

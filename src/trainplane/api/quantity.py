@@ -85,6 +85,11 @@ class Amount(msgspec.Struct, frozen=True, eq=False, gc=False):
         """Whether both are the same amount, however written."""
         return self.nano == other.nano if isinstance(other, Amount) else NotImplemented
 
+    def __ne__(self, other: object) -> bool:
+        """Whether they differ; a Struct's own `!=` would compare identities."""
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+
     def __hash__(self) -> int:
         """By amount alone, as equality."""
         return hash(self.nano)
