@@ -72,10 +72,22 @@ class Read(NamedTuple):
         return self.document.locate(replace(problem, path=self.converted.origin(problem.path)))
 
 
+class Member(NamedTuple):
+    """A TrainJob or runtime among the others: the number of its file, and whether it has no errors of its own."""
+
+    number: int
+    read: Read
+    sound: bool
+
+    def locate(self, problem: Problem) -> tuple[int, Located]:
+        """A problem of this document, with the number of its file."""
+        return self.number, self.read.locate(problem)
+
+
 def lint(sources: Iterable[tuple[str, bytes | str]]) -> Findings:
     """Check texts, each with the name of its file; whatever the texts are, this never fails."""
     located: list[tuple[int, Located]] = []
-    family: list[tuple[int, Read]] = []
+    family: list[Member] = []
     files = documents = 0
     for file, data in sources:
         parsed = parse(data, file)
@@ -87,9 +99,10 @@ def lint(sources: Iterable[tuple[str, bytes | str]]) -> Findings:
             if lost and any(each.holds(document.position().line) for each in lost):
                 continue
             read = understand(document)
-            located += [(files, found) for found in judge(read)]
+            found = list(judge(read))
+            located += [(files, each) for each in found]
             if read.kind is not None and read.kind.api_version == HUB:
-                family.append((files, read))
+                family.append(Member(files, read, all(each.severity is not Severity.ERROR for each in found)))
         files += 1
     located += _between(family)
     return Findings(_ordered(located), files, documents)
@@ -138,6 +151,7 @@ def _structure(hub: Mapping[str, Any], kind: Kind) -> Iterator[Problem]:
     # A TrainJob is the most frequent guest, and needs neither of these.
     if kind.kind == "JobSet" or kind.kind in RUNTIME_KINDS:
         from trainplane.jobset import validate as jobset
+        from trainplane.trainjob import pods
     if kind.kind == "Role":
         from trainplane.trainjob import access
     if kind.api_version == HUB and kind.kind in RUNTIME_KINDS:
@@ -145,9 +159,14 @@ def _structure(hub: Mapping[str, Any], kind: Kind) -> Iterator[Problem]:
         yield from advise.runtime(hub)
         path: Path = ("spec", "template", "spec")
         yield from jobset.template(object_at(hub, *path), at=path)
+        yield from pods.runtime(hub)
     elif kind.api_version == HUB:
         yield from validate.trainjob(hub)
         yield from advise.trainjob(hub)
+        if object_at(hub, "spec", "trainer"):
+            from trainplane.trainjob import pods
+
+            yield from pods.trainjob(hub)
     elif kind.kind == "JobSet":
         yield from jobset.jobset(hub)
     elif kind.kind == "Role":
@@ -240,50 +259,64 @@ def _say_lost(twice: list[Located]) -> Located:
     return replace(twice[0], problem=Problem(of_trainjob.INDENTATION_LOST, path, what, todo))
 
 
-def _between(family: list[tuple[int, Read]]) -> Iterator[tuple[int, Located]]:
-    """What TrainJobs and runtimes of the same files say of each other."""
-    runtimes = [read for _, read in family if read.kind and read.kind.kind in RUNTIME_KINDS]
-    by_name: dict[str, list[Read]] = {}
-    for runtime in runtimes:
-        by_name.setdefault(text_at(runtime.hub, "metadata", "name"), []).append(runtime)
-    for number, read in family:
-        if read.kind and read.kind.kind == "TrainJob":
-            for problem in _reference(read, by_name):
-                yield number, read.locate(problem)
+def _between(family: list[Member]) -> Iterator[tuple[int, Located]]:
+    """What TrainJobs and runtimes of the same files say of each other, and what only rendering them shows."""
+    by_name: dict[str, list[Member]] = {}
+    for member in family:
+        if member.read.hub["kind"] in RUNTIME_KINDS:
+            by_name.setdefault(text_at(member.read.hub, "metadata", "name"), []).append(member)
+            if member.sound and object_at(member.read.hub, "spec", "podGroupPolicy"):
+                from trainplane.trainjob import pairs
+
+                yield from map(member.locate, pairs.gangs(member.read.hub))
+    for member in family:
+        if member.read.hub["kind"] == "TrainJob":
+            yield from _reference(member, by_name)
 
 
-def _reference(read: Read, by_name: Mapping[str, list[Read]]) -> Iterator[Problem]:
+def _reference(member: Member, by_name: Mapping[str, list[Member]]) -> Iterator[tuple[int, Located]]:
     path: Path = ("spec", "runtimeRef")
-    job = read.hub
+    job = member.read.hub
     reference = object_at(job, *path)
     name, kind = text_at(reference, "name"), text_at(reference, "kind") or "ClusterTrainingRuntime"
     if not name or kind not in RUNTIME_KINDS:
         return
     namesakes = by_name.get(name, [])
-    of_kind = [each for each in namesakes if each.hub["kind"] == kind]
-    reached = [each for each in of_kind if kind == "ClusterTrainingRuntime" or _one_namespace(job, each.hub)]
+    of_kind = [each for each in namesakes if each.read.hub["kind"] == kind]
+    reached = [each for each in of_kind if kind == "ClusterTrainingRuntime" or _one_namespace(job, each.read.hub)]
     if reached:
         # Where two groups have the name, the group that the author's reference names goes first.
-        group = text_at(read.document.value, *path, "apiGroup") or "trainer.kubeflow.org"
-        runtime = min(reached, key=lambda each: each.converted.source_group != group).hub
-        yield from validate.pair(job, runtime)
-        yield from advise.pair(job, runtime)
+        group = text_at(member.read.document.value, *path, "apiGroup") or "trainer.kubeflow.org"
+        yield from _pair(member, min(reached, key=lambda each: each.read.converted.source_group != group))
     elif of_kind:
-        other = text_at(of_kind[0].hub, "metadata", "namespace")
+        other = text_at(of_kind[0].read.hub, "metadata", "namespace")
         what = f"the TrainingRuntime {name} lives in the namespace {other}, the TrainJob does not"
         todo = "move one of them, or make the runtime a ClusterTrainingRuntime"
-        yield Problem(of_trainjob.RUNTIME_OTHER_NAMESPACE, (*path, "name"), what, todo)
+        yield member.locate(Problem(of_trainjob.RUNTIME_OTHER_NAMESPACE, (*path, "name"), what, todo))
     elif namesakes:
-        other = str(namesakes[0].hub["kind"])
+        other = str(namesakes[0].read.hub["kind"])
         what = f"{name} is a {other} in these files, and a {kind} is looked for"
-        yield Problem(of_trainjob.RUNTIME_OTHER_KIND, path, what, f"write kind: {other}")
+        yield member.locate(Problem(of_trainjob.RUNTIME_OTHER_KIND, path, what, f"write kind: {other}"))
     else:
-        yield _not_given(name, kind, path=(*path, "name"), by_name=by_name)
+        yield member.locate(_not_given(name, kind, path=(*path, "name"), known=by_name))
 
 
-def _not_given(name: str, kind: str, *, path: Path, by_name: Mapping[str, list[Read]]) -> Problem:
+def _pair(job: Member, runtime: Member) -> Iterator[tuple[int, Located]]:
+    """What a TrainJob and its runtime say of each other; only what is sound in itself can be rendered."""
+    if not (job.sound and runtime.sound and text_at(job.read.hub, "metadata", "name")):
+        yield from map(job.locate, validate.pair(job.read.hub, runtime.read.hub))
+        yield from map(job.locate, advise.pair(job.read.hub, runtime.read.hub))
+        return
+    from trainplane.trainjob import pairs
+
+    for problem in pairs.pair(job.read.hub, runtime.read.hub):
+        yield (runtime if pairs.is_runtimes(problem) else job).locate(problem)
+
+
+def _not_given(name: str, kind: str, *, path: Path, known: Iterable[str]) -> Problem:
     # Among very many runtimes a near name is chance.
-    near = did_you_mean(name, filter(None, by_name), cutoff=0.85) if len(by_name) < 100 else ""
+    names = list(filter(None, known))
+    near = did_you_mean(name, names, cutoff=0.85) if len(names) < 100 else ""
     if near:
         what = f"there is no runtime {name} in these files, but one called {near}"
         return Problem(of_trainjob.RUNTIME_NEARLY, path, what, f"did you mean {near}?")

@@ -17,7 +17,7 @@ from trainplane.api.meta import Raw
 from trainplane.api.problem import Located, Path, Problem, Severity, did_you_mean, show
 from trainplane.cli.lint import expanded, read, told
 from trainplane.lint import RUNTIME_KINDS, Read, judge, understand
-from trainplane.trainjob import advise, default, validate
+from trainplane.trainjob import default, pairs, validate
 from trainplane.trainjob.blame import Chains
 from trainplane.trainjob.pipeline import Refused, build, build_with_blame
 from trainplane.trainjob.plan import Plan, Source
@@ -28,8 +28,6 @@ BUILT_IN = "built-in/"
 """How the places of built-in runtimes begin."""
 WHEN = datetime(2000, 1, 1, tzinfo=UTC)
 """The time of everything that is rendered here: what is printed twice is the same twice."""
-_OF_RUNTIMES = ("mlPolicy", "podGroupPolicy", "template")
-"""What only a runtime's spec has: a problem there is the runtime's."""
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -190,7 +188,7 @@ def render(job: Read, runtime: Read | Problem, *, blame: bool = False) -> Render
         return result
     on = default.runtime(runtime.hub)
     raw = default.trainjob(job.hub, now=WHEN, on=on)
-    pair = [*validate.pair(raw, on), *advise.pair(raw, on)]
+    pair = list(pairs.settings(raw, on))
     result = replace(result, problems=(*found, *(_located(problem, job, runtime) for problem in pair)))
     if result.errors:
         return result
@@ -200,7 +198,8 @@ def render(job: Read, runtime: Read | Problem, *, blame: bool = False) -> Render
         return replace(
             result, problems=(*result.problems, *(_located(problem, job, runtime) for problem in refused.problems))
         )
-    problems = (*result.problems, *(_located(problem, job, runtime) for problem in plan.problems))
+    more = (*plan.problems, *pairs.arguments(plan, job.hub))
+    problems = (*result.problems, *(_located(problem, job, runtime) for problem in more))
     return replace(result, plan=plan, chains=chains, problems=problems)
 
 
@@ -217,8 +216,7 @@ def objects_of(job: Raw, runtime: Read) -> tuple[Raw, ...] | None:
 
 
 def _located(problem: Problem, job: Read, runtime: Read) -> Located:
-    ours = problem.path[:1] == ("spec",) and len(problem.path) > 1 and problem.path[1] in _OF_RUNTIMES
-    return (runtime if ours else job).locate(problem)
+    return (runtime if pairs.is_runtimes(problem) else job).locate(problem)
 
 
 def _nameless(job: Read) -> Iterator[Located]:

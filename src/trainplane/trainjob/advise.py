@@ -1,24 +1,19 @@
 """What works but is probably not meant, and what is worth knowing: warnings and information, never a refusal."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainplane.api.loose import integer_at, object_at, objects_at, text_at, texts_at
+from trainplane.api.loose import integer_at, object_at, objects_at, text_at
 from trainplane.api.problem import Path, Problem
 from trainplane.api.raw import look
 from trainplane.api.roles import Role, Roles, roles_of
 from trainplane.trainjob import rules
+from trainplane.trainjob.arguments import Wanted, contradictions, figure
 from trainplane.trainjob.misplaced import JOBS, POD
 from trainplane.trainjob.validate import POLICY, node_count
 
 SUPPORT_LABEL = "trainer.kubeflow.org/support"
 DEPRECATED = "deprecated"
-
-_NNODES = re.compile(r"--nnodes(?:=|\s+)['\"]?([0-9]+)(?::([0-9]+))?(?![^\s'\"])")
-_NPROC = re.compile(r"--nproc[-_]per[-_]node(?:=|\s+)['\"]?([0-9]+)(?![^\s'\"])")
-_RESTARTS = re.compile(r"--max[-_]restarts(?:=|\s+)['\"]?([0-9]+)(?![^\s'\"])")
-_RANKS = re.compile(r"\bmpi(?:run|exec)(?:\.hydra)?\s(?:.*?\s)?(?:-np|-n|--np|--n)\s+([0-9]+)(?![^\s'\"])", re.DOTALL)
 
 
 def runtime(obj: Mapping[str, Any]) -> Iterator[Problem]:
@@ -97,62 +92,33 @@ def _arguments(obj: Mapping[str, Any], roles: Roles) -> Iterator[Problem]:
 
 def _torchrun(obj: Mapping[str, Any], path: Path) -> Iterator[Problem]:
     elastic = (*POLICY, "torch", "elasticPolicy")
-    low, high = integer_at(obj, *elastic, "minNodes"), integer_at(obj, *elastic, "maxNodes")
-    nodes = integer_at(obj, *POLICY, "numNodes")
-    words = _words(obj, path)
-    found = _NNODES.search(words.text)
-    if found:
-        first, last = int(found[1]), int(found[2] or found[1])
-        bounds = (low, high) if low is not None and high is not None else (nodes, nodes)
-        if None not in bounds and (first, last) != bounds:
-            wanted = f"{bounds[0]}:{bounds[1]}" if bounds[0] != bounds[1] else f"{bounds[0]}"
-            yield words.contradiction(found, "--nnodes", wanted=wanted)
-    for pattern, flag, field in (
-        (_NPROC, "--nproc_per_node", (*POLICY, "torch", "numProcPerNode")),
-        (_RESTARTS, "--max_restarts", (*elastic, "maxRestarts")),
-    ):
-        found = pattern.search(words.text)
-        policy = look(obj, *field)
-        if found and str(policy).isdigit() and int(found[1]) != int(policy):
-            yield words.contradiction(found, flag, wanted=str(policy))
+    low, high = figure(look(obj, *elastic, "minNodes")), figure(look(obj, *elastic, "maxNodes"))
+    wanted = Wanted(
+        nodes=f"{low}:{high}" if low and high else figure(look(obj, *POLICY, "numNodes")),
+        procs=figure(look(obj, *POLICY, "torch", "numProcPerNode")),
+        restarts=figure(look(obj, *elastic, "maxRestarts")),
+    )
+    yield from _contradict(obj, path, wanted)
 
 
 def _mpirun(obj: Mapping[str, Any], path: Path) -> Iterator[Problem]:
-    words = _words(obj, path)
-    found = _RANKS.search(words.text)
-    nodes = integer_at(obj, *POLICY, "numNodes")
-    slots = integer_at(obj, *POLICY, "mpi", "numProcPerNode")
-    # With a single slot the number of GPUs decides, which only the TrainJob knows.
-    if found and nodes is not None and slots is not None and int(found[1]) != nodes * slots:
-        yield words.contradiction(found, "the number of processes", wanted=f"{nodes * slots}, {nodes} nodes of {slots}")
+    nodes, slots = figure(look(obj, *POLICY, "numNodes")), figure(look(obj, *POLICY, "mpi", "numProcPerNode"))
+    # Without slots the number of GPUs may decide, which only the TrainJob knows.
+    if nodes and slots:
+        ranks = str(int(nodes) * int(slots))
+        yield from _contradict(obj, path, Wanted(ranks=ranks, note=f"{nodes} nodes of {slots}"))
 
 
-class _Words:
-    """The command and arguments of a container as one text that remembers where each word stands."""
-
-    def __init__(self, words: list[tuple[Path, str]]) -> None:
-        self.words = words
-        self.text = " ".join(word for _, word in words)
-
-    def contradiction(self, found: re.Match[str], flag: str, *, wanted: str) -> Problem:
-        said = f"{found[1]}:{found[2]}" if found.lastindex == 2 else found[1]
-        what = f"the arguments say {flag} {said}, and the policy says {wanted}"
-        return Problem(rules.ARGUMENTS, self._at(found.start(1)), what, "let both say the same, or remove the argument")
-
-    def _at(self, offset: int) -> Path:
-        for path, word in self.words:
-            if offset <= len(word):
-                return path
-            offset -= len(word) + 1
-        return self.words[-1][0]
-
-
-def _words(obj: Mapping[str, Any], container: Path) -> _Words:
-    return _Words([*texts_at(obj, *container, "command"), *texts_at(obj, *container, "args")])
+def _contradict(obj: Mapping[str, Any], path: Path, wanted: Wanted) -> Iterator[Problem]:
+    for found in contradictions(object_at(obj, *path), wanted):
+        what = f"the arguments say {found.flag} {found.said}, and the policy says {found.wanted}"
+        todo = "let both say the same, or remove the argument"
+        yield Problem(rules.ARGUMENTS, (*path, *found.word), what, todo)
 
 
 def _restarts(obj: Mapping[str, Any]) -> Iterator[Problem]:
-    if not integer_at(obj, *JOBS[:-1], "failurePolicy", "maxRestarts"):
+    restarts = (*JOBS[:-1], "failurePolicy", "maxRestarts"), (*POLICY, "torch", "elasticPolicy", "maxRestarts")
+    if not any(integer_at(obj, *path) for path in restarts):
         return
     for path, job in objects_at(obj, *JOBS):
         if look(job, *POD, "restartPolicy") == "OnFailure":

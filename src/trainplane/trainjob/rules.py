@@ -177,10 +177,10 @@ SUPPORT_VALUE = Rule(
 RESTARTS_MULTIPLY = Rule(
     "TP069",
     Severity.WARNING,
-    "Restarts at two levels multiply",
+    "restartPolicy OnFailure hides failures from the failure policy",
     "With restartPolicy OnFailure the container restarts inside its pod, again and again up to backoffLimit, before "
-    "the failure policy hears of it; its peers wait meanwhile. For distributed training let the pod fail "
-    "(restartPolicy: Never) and the failure policy restart all of it together.",
+    "the failure policy hears of it, so that restarts at two levels multiply; its peers wait meanwhile. For "
+    "distributed training let the pod fail (restartPolicy: Never) and the failure policy restart all of it together.",
     bad="failurePolicy:\n  maxRestarts: 3\n...\nrestartPolicy: OnFailure",
     good="failurePolicy:\n  maxRestarts: 3\n...\nrestartPolicy: Never",
 )
