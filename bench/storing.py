@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 def pod(number: int) -> dict[str, Any]:
     """A pod of about 2 kB, as a training job makes them."""
-    env = [{"name": f"VARIABLE_{i}", "value": f"some-value-{i}-{number}"} for i in range(20)]
+    env = [{"name": f"VARIABLE_{i}", "value": f"some-value-{i}-{number}"} for i in range(32)]
     container = {"name": "node", "image": "example.com/research/trainer:2.3", "env": env}
     labels = {"jobset.sigs.k8s.io/jobset-name": f"train-{number // 8}", "team": "vision"}
     metadata = {"name": f"train-{number}", "namespace": "research", "labels": labels, "generation": 1}
