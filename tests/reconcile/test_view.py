@@ -43,6 +43,14 @@ def test_only_its_controller_owns_an_object() -> None:
     assert view.controlled_by("") == []
 
 
+def test_events_are_found_by_what_they_are_about() -> None:
+    about = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}, "regarding": {"uid": "u"}}
+    other = {**about, "metadata": {"name": "f"}, "regarding": {"uid": "v"}}
+    view = View.of(about, other, {**about, "metadata": {"name": "g"}, "regarding": None})
+    assert view.events_about("u") == [about]
+    assert view.events_about("nobody") == []
+
+
 def test_looking_leaves_no_trace() -> None:
     view = View.of(JOB)
     view.controlled_by("nobody")

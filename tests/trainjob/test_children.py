@@ -75,6 +75,14 @@ def test_nothing_is_resized_while_suspended() -> None:
     assert story.objects[CHILD]["spec"]["parallelism"] == 4
 
 
+def test_a_jobset_that_is_not_resumed_yet_is_resumed_first() -> None:
+    story = elastic(suspend=True)
+    resize(story, 4)
+    story.edit(JOB, "spec", "suspend", to=False)
+    assert len(story.actions(Apply)) == 1
+    assert story.actions(Patch) == []
+
+
 def test_a_suspended_jobset_keeps_the_size_it_was_made_with() -> None:
     """JobSet refuses every other size, and with it the whole change."""
     story = elastic(suspend=True)

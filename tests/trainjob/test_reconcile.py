@@ -143,6 +143,16 @@ class TestDefectsOfUpstream:
         assert "the Job job-node-0 cannot make its pods: " in story.summary["message"]
         assert story.woken_by(next(raw for raw in story.objects.values() if raw["kind"] == "Event")) == {JOB}
 
+    def test_a_job_that_lacks_some_of_its_pods_says_so_until_it_has_them(self) -> None:
+        story = Story(runtime(), trainjob({"numNodes": 3}))
+        story.child(size=3, active=2)
+        story.event(story.objects[CHILD], "exceeded quota", reason="FailedCreate")
+        story.jobset_says(counts={"node": {"active": 1}})
+        assert story.summary["reason"] == "PodsRefused"
+        story.child(size=3, active=3)
+        story.settle()
+        assert story.summary["reason"] == "PodsStarting"
+
     def test_text_of_an_error_is_never_a_format(self) -> None:
         story = Story(runtime(), trainjob())
         story.event(story.jobset, "no such image: 100%d{0}%s\\n")
@@ -247,6 +257,13 @@ class TestRuntime:
         story.settle()
         assert JOBSET in story.objects
 
+    def test_a_spoilt_snapshot_does_not_make_a_running_job_look_stopped(self) -> None:
+        story = Story(runtime(), trainjob())
+        story.jobset_says(counts={"node": {"active": 1, "ready": 1}})
+        story.edit(SNAPSHOT, "data", to={})
+        story.settle()
+        assert story.told[:2] == ("Running", "SnapshotUnusable")
+
 
 class TestSuspension:
     def test_a_suspended_job_has_a_suspended_jobset_and_says_so(self) -> None:
@@ -300,6 +317,13 @@ class TestDeadline:
         story.wait(60)
         story.keep(jobset)
         assert [action.ref for action in story.actions(Delete)] == [JOBSET]
+
+    def test_a_jobset_that_is_going_is_not_deleted_again(self) -> None:
+        story = Story(runtime(), trainjob(activeDeadlineSeconds=60))
+        jobset = story.jobset
+        story.wait(60)
+        story.keep({**jobset, "metadata": {**jobset["metadata"], "deletionTimestamp": "x", "finalizers": ["f"]}})
+        assert story.decide() == NOTHING
 
     def test_nothing_is_made_for_a_job_that_is_past_its_deadline_when_first_seen(self) -> None:
         story = Story(runtime(), trainjob(activeDeadlineSeconds=60))

@@ -1,4 +1,4 @@
-"""View: the world as a controller sees it, read-only, by kind and name, by owner and by label."""
+"""View: the world as a controller sees it, read-only, by kind and name, by owner, and events by what they are about."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -9,15 +9,19 @@ from trainplane.api.ref import Ref, group_of
 __all__ = ["Ref", "View", "group_of"]
 
 
+EVENTS = ("events.k8s.io", "Event")
+
+
 class View:
     """Objects that do not change while a decision is taken."""
 
-    __slots__ = ("_by_kind", "_by_owner", "_objects")
+    __slots__ = ("_by_kind", "_by_owner", "_events", "_objects")
 
     def __init__(self, objects: Iterable[Raw] = ()) -> None:
         self._objects: dict[Ref, Raw] = {}
         self._by_kind: dict[tuple[str, str], list[Raw]] = defaultdict(list)
         self._by_owner: dict[str, list[Raw]] = defaultdict(list)
+        self._events: dict[str, list[Raw]] = defaultdict(list)
         for raw in objects:
             ref = Ref.of(raw)
             self._objects[ref] = raw
@@ -25,6 +29,8 @@ class View:
             for owner in raw["metadata"].get("ownerReferences") or ():
                 if owner.get("controller"):
                     self._by_owner[owner["uid"]].append(raw)
+            if (ref.group, ref.kind) == EVENTS:
+                self._events[(raw.get("regarding") or {}).get("uid", "")].append(raw)
 
     @classmethod
     def of(cls, *objects: Raw) -> "View":
@@ -44,3 +50,7 @@ class View:
     def controlled_by(self, uid: str) -> list[Raw]:
         """What the object of this uid controls."""
         return self._by_owner.get(uid, [])
+
+    def events_about(self, uid: str) -> list[Raw]:
+        """The events about the object of this uid."""
+        return self._events.get(uid, [])

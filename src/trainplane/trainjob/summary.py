@@ -74,9 +74,13 @@ def state_of(status: Raw, scene: Scene) -> State:
             return State("Complete", (condition(status, "Complete") or {}).get("reason", ""), "the job has completed")
         case "Failed":
             return failed(status, scene)
-    if scene.trouble:
-        stuck = "Suspended" if at(scene.job, ("spec", "suspend")) else "Pending" if scene.jobset else "Created"
-        return State(stuck, *scene.trouble)
+    state = unfinished(status, scene)
+    # What is in the way takes the place of the sentence, not of the truth: pods may run all the same.
+    return State(state.state, *scene.trouble) if scene.trouble else state
+
+
+def unfinished(status: Raw, scene: Scene) -> State:
+    """Where a job stands that has not ended."""
     if at(scene.job, ("spec", "suspend")):
         return suspended(status, scene.job)
     if scene.jobset is None:

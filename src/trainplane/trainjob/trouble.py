@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from trainplane.api.meta import Raw
 from trainplane.reconcile.view import Ref, View
-from trainplane.trainjob.status import condition
+from trainplane.trainjob.status import condition, finished
 from trainplane.trainjob.tree import at
 
 RANK = "batch.kubernetes.io/job-completion-index"
@@ -26,19 +26,25 @@ def below(jobset: Raw | None, view: View) -> Trouble | None:
     if jobset is None:
         return None
     made = {raw["metadata"]["name"]: raw for raw in view.controlled_by(uid_of(jobset)) if raw["kind"] == "Job"}
-    makers = {uid_of(job): job for job in made.values() if not at(job, ("status", "active"))}
-    found: list[tuple[str, Trouble]] = []
-    for event in view.all("events.k8s.io", "Event", namespace=jobset["metadata"].get("namespace", "")):
-        about, note = at(event, ("regarding", "uid")), str(event.get("note", ""))
-        if event.get("type") != "Warning" or not about:
-            continue
-        if about == uid_of(jobset) and str(event.get("reason", "")).endswith(CREATION):
-            if not is_past(note, jobset, made):
-                found.append((seen(event), Trouble("ChildrenRefused", f"the JobSet cannot make its children: {note}")))
-        elif about in makers and event.get("reason") == "FailedCreate":
-            name = makers[about]["metadata"]["name"]
-            found.append((seen(event), Trouble("PodsRefused", f"the Job {name} cannot make its pods: {note}")))
+    found = [
+        (seen(event), Trouble("ChildrenRefused", f"the JobSet cannot make its children: {event.get('note', '')}"))
+        for event in view.events_about(uid_of(jobset))
+        if str(event.get("reason", "")).endswith(CREATION) and not is_past(str(event.get("note", "")), jobset, made)
+    ]
+    for name, job in made.items():
+        found += [
+            (seen(event), Trouble("PodsRefused", f"the Job {name} cannot make its pods: {event.get('note', '')}"))
+            for event in view.events_about(uid_of(job))
+            if event.get("reason") == "FailedCreate" and is_short_of_pods(job)
+        ]
     return max(found, default=("", None))[1]
+
+
+def is_short_of_pods(job: Raw) -> bool:
+    """Whether a Job has fewer pods than it wants."""
+    status, wanted = job.get("status") or {}, at(job, ("spec", "parallelism"))
+    there = int(status.get("active") or 0) + int(status.get("succeeded") or 0)
+    return not finished(status) and there < (1 if wanted is None else int(wanted))
 
 
 def is_past(note: str, jobset: Raw, made: dict[str, Raw]) -> bool:
