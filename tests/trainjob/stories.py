@@ -33,6 +33,14 @@ def trainjob(trainer: Raw | None = None, *, kind: str = "TrainingRuntime", **spe
     return {**raw, "spec": {**raw["spec"], "runtimeRef": {"name": "rt", "kind": kind}, **spec}}
 
 
+def foreign_jobset(*, suspend: bool) -> Raw:
+    """A JobSet of the TrainJob's name that somebody else made."""
+    job = worlds.replicated("theirs", {"name": "theirs", "image": "other:1"})
+    metadata = {"name": "job", "namespace": "ns"}
+    spec = {"suspend": suspend, "replicatedJobs": [job]}
+    return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": spec}
+
+
 class Story(World):
     """A world with one TrainJob called `job`."""
 

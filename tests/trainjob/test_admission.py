@@ -214,6 +214,14 @@ def test_w1_deprecation_is_warned_of_for_both_kinds_at_creation_and_at_use(kind:
     assert (kind, "rt") not in story.warned, "who edits another label need not hear it again"
 
 
+def test_a_runtime_of_another_namespace_is_named_to_those_who_may_see_it() -> None:
+    raw = admission.default(trainjob(), None, View().get, now=Story().now)
+    (told,) = admission.validate(raw, None, View().get, elsewhere=lambda name: [f"{name}-team", "ns"])
+    assert told.todo == "a TrainingRuntime serves its own namespace, and the one of that name is in rt-team"
+    (untold,) = admission.validate(raw, None, View().get)
+    assert untold.todo == "create it, or correct spec.runtimeRef"
+
+
 def test_everything_that_is_wrong_is_said_at_once() -> None:
     job = trainjob(
         {"numNodes": 0, "env": [{"name": "PET_NNODES", "value": "2"}]},

@@ -1,23 +1,16 @@
-"""What the TrainJob controller decides: its children, its ends, and what upstream gets wrong."""
+"""What the TrainJob controller decides: its children, its ends, and who wakes it."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from tests.trainjob.stories import CHILD, JOB, JOBSET, SNAPSHOT, Story, runtime, trainjob
+from tests.trainjob.stories import CHILD, JOB, JOBSET, SNAPSHOT, Story, foreign_jobset, runtime, trainjob
 from tests.trainjob.worlds import replicated
-from trainplane.reconcile.decision import NOTHING, Apply, Create, Delete, Record, SetStatus
+from trainplane.reconcile.decision import NOTHING, Create, Delete, SetStatus
 from trainplane.reconcile.view import Ref, View
 from trainplane.trainjob.reconcile import PATIENCE, TRAINJOB, reconcile
 
-FOREIGN = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "job", "namespace": "ns"}}
 NODE = {"name": "node", "image": "train:1"}
-
-
-def foreign_jobset(*, suspend: bool) -> dict[str, Any]:
-    job = replicated("theirs", {"name": "theirs", "image": "other:1"})
-    return {**FOREIGN, "spec": {"suspend": suspend, "replicatedJobs": [job]}}
 
 
 def test_a_new_job_gets_its_snapshot_first_and_then_its_jobset() -> None:
@@ -42,159 +35,6 @@ def test_a_job_of_another_controller_is_left_alone() -> None:
     assert JOBSET not in story.objects
     assert "status" not in story.job
     assert story.decide() == NOTHING
-
-
-class TestDefectsOfUpstream:
-    """One test for each defect of Kubeflow Trainer 2.3 that a decision can show."""
-
-    def test_a_failed_job_stays_failed_when_its_jobset_goes_by_ttl(self) -> None:
-        story = Story(runtime(ttlSecondsAfterFinished=5), trainjob())
-        story.fails()
-        story.delete(JOBSET)
-        story.settle()
-        assert JOBSET not in story.objects, "the training does not run again"
-        assert story.conditions["Failed"] == ("True", "FailedJobs")
-        assert story.summary["state"] == "Failed"
-
-    def test_a_failed_job_stays_failed_when_its_jobset_recovers(self) -> None:
-        story = Story(runtime(), trainjob())
-        story.fails()
-        story.edit(JOBSET, "status", to={"restarts": 0})
-        story.settle()
-        assert story.conditions["Failed"] == ("True", "FailedJobs")
-
-    @pytest.mark.parametrize("suspend", [False, True], ids=["running", "suspended"])
-    def test_a_strangers_jobset_is_reported_and_neither_adopted_nor_changed(self, suspend: bool) -> None:
-        foreign = foreign_jobset(suspend=suspend)
-        counts = {"ready": 1, "active": 1, "succeeded": 0, "failed": 0, "suspended": 0}
-        foreign["status"] = {"restarts": 0, "replicatedJobsStatus": [{"name": "theirs", **counts}]}
-        story = Story(runtime(), foreign, trainjob())
-        before = story.jobset
-        story.settle()
-        assert story.jobset == before
-        assert "jobsStatus" not in story.job["status"]
-        state, reason, message = story.told
-        assert (state, reason) == ("Created", "NameTaken")
-        assert message.startswith("the JobSet job exists and is not this TrainJob's; delete it")
-        assert ("TrainJob", "job", "Warning", "TrainJobResourcesCreationFailed") in story.events
-
-    def test_once_the_stranger_is_gone_the_job_goes_on(self) -> None:
-        story = Story(runtime(), foreign_jobset(suspend=False), trainjob())
-        assert story.decide().again == PATIENCE
-        story.delete(JOBSET)
-        story.settle()
-        assert story.jobset["metadata"]["ownerReferences"][0]["uid"] == story.job["metadata"]["uid"]
-        assert story.summary["reason"] != "NameTaken"
-
-    def test_a_strangers_secret_is_not_mounted_into_the_pods(self) -> None:
-        mpi = runtime({"mpi": {}}, replicated("launcher", NODE, step="trainer"), replicated("node", NODE))
-        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "job-mpi-ssh-auth"}}
-        story = Story(mpi, secret, trainjob())
-        assert JOBSET not in story.objects
-        assert "the Secret job-mpi-ssh-auth exists and is not this TrainJob's" in story.summary["message"]
-
-    def test_the_jobset_of_an_earlier_job_of_that_name_is_waited_for(self) -> None:
-        leaving = foreign_jobset(suspend=False)
-        leaving["metadata"] = {**leaving["metadata"], "deletionTimestamp": "2026-01-02T03:04:05Z", "finalizers": ["f"]}
-        story = Story(runtime(), leaving, trainjob())
-        assert "is being deleted; the job goes on when that is done" in story.summary["message"]
-
-    def test_nothing_is_made_again_while_the_job_is_being_deleted(self) -> None:
-        story = Story(runtime(), trainjob())
-        story.edit(JOB, "metadata", "deletionTimestamp", to="2026-01-02T03:04:05Z")
-        story.edit(JOB, "metadata", "finalizers", to=["foregroundDeletion"])
-        for ref in (JOBSET, SNAPSHOT):
-            del story.objects[ref]
-        assert story.decide() == NOTHING
-
-    def test_an_unknown_kind_of_runtime_is_said_and_does_not_panic(self) -> None:
-        story = Story(runtime(), trainjob())
-        fresh = {**story.job, "status": {}}
-        fresh["spec"] = {**fresh["spec"], "runtimeRef": {"name": "rt", "kind": "Sketch", "apiGroup": "acme.io"}}
-        decision = reconcile(fresh, View.of(fresh), story.now)
-        (status,) = [action.status for action in decision.actions if isinstance(action, SetStatus)]
-        assert status["summary"]["reason"] == "RuntimeNotFound"
-        assert "there is no Sketch named rt" in status["summary"]["message"]
-
-    def test_errors_at_the_creation_of_jobs_reach_the_trainjob(self) -> None:
-        story = Story(runtime(), trainjob())
-        story.event(story.jobset, 'Job.batch "job-node-0" is invalid: image: Required value')
-        (event,) = story.actions(Record)
-        assert event.regarding == JOB
-        assert 'Job.batch "job-node-0" is invalid: image: Required value' in event.note
-        story.settle()
-        assert story.told[:2] == ("Pending", "ChildrenRefused")
-        assert story.woken_by(next(raw for raw in story.objects.values() if raw["kind"] == "Event")) == {JOB}
-
-    def test_an_error_that_is_over_is_not_told_any_more(self) -> None:
-        story = Story(runtime(), trainjob())
-        story.event(story.jobset, 'jobs.batch "job-node-0" is forbidden: exceeded quota')
-        story.settle()
-        story.child()
-        story.jobset_says(counts={"node": {"active": 1, "ready": 1}})
-        assert story.told == ("Running", "AllReady", "the pod of node is ready")
-
-    def test_errors_at_the_creation_of_pods_reach_the_trainjob(self) -> None:
-        story = Story(runtime(), trainjob())
-        story.child()
-        story.event(story.objects[CHILD], 'pods "x" is forbidden: violates PodSecurity', reason="FailedCreate")
-        story.settle()
-        assert story.told[:2] == ("Pending", "PodsRefused")
-        assert "the Job job-node-0 cannot make its pods: " in story.summary["message"]
-        assert story.woken_by(next(raw for raw in story.objects.values() if raw["kind"] == "Event")) == {JOB}
-
-    def test_a_job_that_lacks_some_of_its_pods_says_so_until_it_has_them(self) -> None:
-        story = Story(runtime(), trainjob({"numNodes": 3}))
-        story.child(size=3, active=2)
-        story.event(story.objects[CHILD], "exceeded quota", reason="FailedCreate")
-        story.jobset_says(counts={"node": {"active": 1}})
-        assert story.summary["reason"] == "PodsRefused"
-        story.child(size=3, active=3)
-        story.settle()
-        assert story.summary["reason"] == "PodsStarting"
-
-    def test_text_of_an_error_is_never_a_format(self) -> None:
-        story = Story(runtime(), trainjob())
-        story.event(story.jobset, "no such image: 100%d{0}%s\\n")
-        (event,) = story.actions(Record)
-        assert event.note.endswith("no such image: 100%d{0}%s\\n")
-
-    def test_a_later_error_that_differs_is_an_event_of_its_own(self) -> None:
-        story = Story(runtime(), trainjob())
-        story.event(story.jobset, "first", when="2026-01-02T03:05:00Z")
-        story.settle()
-        assert story.actions(Record) == [], "the same error is told once"
-        story.event(story.jobset, "second", when="2026-01-02T03:06:00Z")
-        (event,) = story.actions(Record)
-        assert event.note.endswith("second")
-        story.settle()
-        assert story.summary["message"].endswith("second")
-
-    def test_a_note_fits_into_an_event(self) -> None:
-        story = Story(runtime(), trainjob())
-        story.event(story.jobset, "x" * 5000)
-        (event,) = story.actions(Record)
-        assert len(event.note) <= 1024
-
-    def test_dropping_the_only_label_of_a_template_does_not_wedge_the_job(self) -> None:
-        labels = {"metadata": {"labels": {"queue": "a"}}}
-        target = {"name": "node", "template": {"spec": {"template": labels}}}
-        patch = {"manager": "acme.io/q", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [target]}}}}
-        story = Story(runtime(), trainjob(suspend=True, runtimePatches=[patch]))
-        pod = ("spec", "replicatedJobs", 0, "template", "spec", "template", "metadata")
-        assert look(story.jobset, *pod) == {"labels": {"queue": "a"}}
-        story.edit(JOB, "spec", "runtimePatches", to=[])
-        story.edit(JOB, "spec", "suspend", to=False)
-        (apply,) = story.actions(Apply)
-        assert look(apply.object, *pod) == {}
-        story.settle()
-        assert story.jobset["spec"]["suspend"] is False
-
-
-def look(raw: Any, *path: str | int) -> Any:
-    for step in path:
-        raw = raw[step]
-    return raw
 
 
 class TestRuntime:

@@ -1,8 +1,8 @@
 """Admission: a TrainJob or runtime is filled in and judged, by the same words in the webhook and the embedded API."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from trainplane.api.check import check
 from trainplane.api.decode import acceptable
@@ -29,6 +29,15 @@ SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
 TYPES = {type_.__name__: type_ for type_ in (TrainJob, TrainingRuntime, ClusterTrainingRuntime)}
 
 
+Elsewhere: TypeAlias = Callable[[str], Iterable[str]]
+"""The namespaces with a TrainingRuntime of this name, of those that the caller may look into."""
+
+
+def nowhere(_: str) -> Iterable[str]:
+    """Nobody knows what the caller may see."""
+    return ()
+
+
 def default(new: Raw, old: Raw | None, lookup: Lookup, *, now: datetime) -> Raw:
     """The object as it will be stored."""
     if new.get("kind") != "TrainJob":
@@ -37,7 +46,7 @@ def default(new: Raw, old: Raw | None, lookup: Lookup, *, now: datetime) -> Raw:
     return defaults.trainjob(filled, now=now, old=old, on=runtime_of(filled, old, lookup))
 
 
-def validate(new: Raw, old: Raw | None, lookup: Lookup) -> Iterator[Problem]:
+def validate(new: Raw, old: Raw | None, lookup: Lookup, *, elsewhere: Elsewhere = nowhere) -> Iterator[Problem]:
     """Everything that is wrong with a defaulted object, and what its author should know.
 
     What has the wrong shape is told in the schema's words, and the rest is judged as far as it can be read.
@@ -46,7 +55,10 @@ def validate(new: Raw, old: Raw | None, lookup: Lookup) -> Iterator[Problem]:
     shapeless = [] if acceptable(new, type_) else [p for p in check(new, openapi(type_)) if is_about_shape(p)]
     yield from shapeless
     said = {problem.path for problem in shapeless}
-    judged = trainjob(new, old, lookup, readable=not shapeless) if type_ is TrainJob else runtime(new, old)
+    if type_ is TrainJob:
+        judged = trainjob(new, old, lookup, readable=not shapeless, elsewhere=elsewhere)
+    else:
+        judged = runtime(new, old)
     laws = (Problem(LAW, path, law.message, law.todo) for path, law in broken_laws(type_, new, old))
     yield from (problem for problem in (*laws, *judged) if problem.path not in said)
 
@@ -63,7 +75,7 @@ def is_about_shape(problem: Problem) -> bool:
     return problem.severity is Severity.ERROR and problem.rule is not LAW
 
 
-def trainjob(new: Raw, old: Raw | None, lookup: Lookup, *, readable: bool) -> Iterator[Problem]:
+def trainjob(new: Raw, old: Raw | None, lookup: Lookup, *, readable: bool, elsewhere: Elsewhere) -> Iterator[Problem]:
     """A TrainJob judged by itself, on its runtime, and against what it was; rendered only if it is readable."""
     found = list(checks.trainjob(new))
     yield from found
@@ -73,7 +85,7 @@ def trainjob(new: Raw, old: Raw | None, lookup: Lookup, *, readable: bool) -> It
     if on is None:
         # What an update changes is not the runtime's business: a job outlives the runtime it was made from.
         if old is None and readable and not any(p.path[:2] == ("spec", "runtimeRef") for p in found):
-            yield snapshot.not_found(new, lookup)
+            yield snapshot.not_found(new, lookup, namespaces=elsewhere(str(new["spec"]["runtimeRef"]["name"])))
         return
     on_it = [*checks.pair(new, on), *priorities(on, lookup)]
     yield from on_it

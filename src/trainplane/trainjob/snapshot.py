@@ -1,7 +1,8 @@
 """The runtime snapshot: a TrainJob keeps the runtime it first saw, whatever becomes of the runtime later."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from trainplane.api.decode import acceptable
@@ -71,7 +72,8 @@ def recall(job: Raw, view: View) -> Raw | None:
         return None
     if not is_controlled_by(config_map, job):
         raise Unusable(f"the ConfigMap {ref.name} is not this TrainJob's; delete it, or give the TrainJob another name")
-    runtime = usable(at(config_map, ("data", KEY)))
+    text = at(config_map, ("data", KEY))
+    runtime = usable(text) if isinstance(text, str) else None
     if runtime is None:
         raise Unusable(f"the ConfigMap {ref.name} was changed and holds no runtime; delete it to take a new snapshot")
     wanted = job["spec"]["runtimeRef"]
@@ -82,10 +84,10 @@ def recall(job: Raw, view: View) -> Raw | None:
     return runtime
 
 
-def usable(text: Any) -> Raw | None:
+# Every change of every pod asks for the same few texts again.
+@lru_cache(maxsize=256)
+def usable(text: str) -> Raw | None:
     """The runtime of a snapshot's text, or None where somebody made nonsense of it; upstream writes YAML."""
-    if not isinstance(text, str):
-        return None
     try:
         runtime: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -133,8 +135,8 @@ def find_runtime(job: Raw, lookup: Lookup) -> Raw | None:
     return runtime
 
 
-def not_found(job: Raw, lookup: Lookup) -> Problem:
-    """That the runtime is not there, and whether one of that name is there as the other kind."""
+def not_found(job: Raw, lookup: Lookup, *, namespaces: Iterable[str] = ()) -> Problem:
+    """That the runtime is not there, and where one of that name is: as the other kind, or in these namespaces."""
     ref = job["spec"]["runtimeRef"]
     name, kind = ref["name"], ref.get("kind", CLUSTER_TRAINING_RUNTIME)
     other = CLUSTER_TRAINING_RUNTIME if kind == TRAINING_RUNTIME else TRAINING_RUNTIME
@@ -145,4 +147,6 @@ def not_found(job: Raw, lookup: Lookup) -> Problem:
         todo = "an object of that name is there, and has not the shape of a runtime: correct it"
     elif any(map(lookup, runtime_refs(put(job, ("spec", "runtimeRef", "kind"), other)))):
         todo = f"there is a {other} of that name: set spec.runtimeRef.kind to {other}"
+    elif there := sorted(set(namespaces) - {namespace}):
+        todo = f"a TrainingRuntime serves its own namespace, and the one of that name is in {', '.join(there)}"
     return Problem(RUNTIME_MISSING, ("spec", "runtimeRef"), f"there is no {kind} named {name}{where}", todo)
