@@ -26,8 +26,8 @@ SYNTAX = Rule(
     "The text is neither YAML nor JSON",
     "The shape of the text breaks here, so nothing after it in this document can be understood. The usual causes are "
     "indentation, a missing quote and a colon inside an unquoted text.",
-    bad="metadata:\n  name: a\n   namespace: b",
-    good="metadata:\n  name: a\n  namespace: b",
+    bad="spec:\n  suspend: true\n   managedBy: kueue.x-k8s.io/multikueue",
+    good="spec:\n  suspend: true\n  managedBy: kueue.x-k8s.io/multikueue",
 )
 TAB = Rule(
     "TP004",
@@ -53,8 +53,8 @@ NOT_A_VALUE = Rule(
     "The value cannot be part of an object",
     "Objects are JSON: they have no infinite numbers, no tags, no lists as keys, and nothing that contains itself. "
     "Write the plain value instead, in quotes where it is meant as text.",
-    bad="timeout: .inf",
-    good="timeout: 3600",
+    bad="spec:\n  activeDeadlineSeconds: .inf",
+    good="spec:\n  activeDeadlineSeconds: 3600",
 )
 ELLIPSIS = Rule(
     "TP007",
@@ -80,6 +80,8 @@ NO_OBJECT = Rule(
     "There is no object here",
     "Each document of a manifest is one object with apiVersion, kind and metadata. An empty file, a list or a bare "
     "text is none. Check that it is the right file; put many objects into many documents, with --- between them.",
+    bad="# nothing but a comment",
+    good="apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings",
 )
 UNKNOWN_FIELD = Rule(
     "TP010",
@@ -104,8 +106,8 @@ WRONG_TYPE = Rule(
     "The value has the wrong type",
     'The field wants another type of value. In YAML the quotes decide: 4 is a number, "4" is text, and '
     "yes, no, on and off without quotes are booleans. Items of a list begin with a dash.",
-    bad='numNodes: "4"',
-    good="numNodes: 4",
+    bad='trainer:\n  numNodes: "4"',
+    good="trainer:\n  numNodes: 4",
 )
 NOT_ALLOWED = Rule(
     "TP013",
@@ -120,24 +122,24 @@ OUT_OF_RANGE = Rule(
     Severity.ERROR,
     "The number is too small or too large",
     "The field has limits, and the API server refuses what lies beyond. The message gives the limit.",
-    bad="numNodes: 0",
-    good="numNodes: 1",
+    bad="ttlSecondsAfterFinished: -1",
+    good="ttlSecondsAfterFinished: 0",
 )
 WRONG_SIZE = Rule(
     "TP015",
     Severity.ERROR,
     "There is too little or too much of it",
     "A text, a list or an object has fewer or more characters, items or fields than the API allows.",
-    bad='name: ""',
-    good="name: torch-distributed",
+    bad='runtimeRef:\n  name: ""',
+    good="runtimeRef:\n  name: torch-distributed",
 )
 WRONG_FORM = Rule(
     "TP016",
     Severity.ERROR,
     "The text does not have the form the field wants",
     "Some fields hold text of a certain form: a quantity such as 500m or 16Gi, a time, a name. The message says which.",
-    bad="memory: 16GB",
-    good="memory: 16Gi",
+    bad="resources:\n  limits:\n    memory: 16GB",
+    good="resources:\n  limits:\n    memory: 16Gi",
 )
 REPEATED_ITEM = Rule(
     "TP017",
@@ -163,6 +165,10 @@ LAW = Rule(
     "Fields that are fine alone do not go together",
     "The API states conditions between fields, or between the old and the new value of one. The message says which of "
     "them is broken and what to change.",
+    bad="volumeClaimPolicies:\n- templates:\n  - metadata:\n      name: data\n      namespace: elsewhere\n"
+    "...\nvolumeMounts:\n- name: data\n  mountPath: /data",
+    good="volumeClaimPolicies:\n- templates:\n  - metadata:\n      name: data\n...\nvolumeMounts:\n"
+    "- name: data\n  mountPath: /data",
 )
 EMPTY_OBJECT = Rule(
     "TP020",
@@ -236,8 +242,8 @@ MOVED_FIELD = Rule(
     "A field has another name now",
     "An older API had this field in another place or under another name. It is read as what it means today, and "
     "`trainplane convert` writes it so.",
-    bad="datasetConfig:\n  storageUri: hf://org/data",
-    good="initializer:\n  dataset:\n    storageUri: hf://org/data",
+    bad="trainingRuntimeRef:\n  name: torch-distributed",
+    good="runtimeRef:\n  name: torch-distributed",
 )
 NO_EQUIVALENT = Rule(
     "TP036",
@@ -283,9 +289,9 @@ LAUNCHER_INFERRED = Rule(
     "The MPI launcher was inferred",
     "With mlPolicy.mpi the job called launcher starts mpirun, and a TrainJob's image, command and args go to it. "
     "Kubeflow Trainer wants the label trainer.kubeflow.org/trainjob-ancestor-step: trainer on it for that.",
-    bad="- name: launcher\n  template:\n    spec: {}",
-    good="- name: launcher\n  template:\n    metadata:\n      labels:\n"
-    "        trainer.kubeflow.org/trainjob-ancestor-step: trainer\n    spec: {}",
+    bad="mpi: {}\nreplicatedJobs:\n- name: launcher\n- name: node",
+    good="mpi: {}\nreplicatedJobs:\n- name: launcher\n  template:\n    metadata:\n      labels:\n"
+    "        trainer.kubeflow.org/trainjob-ancestor-step: trainer\n- name: node",
 )
 NO_TRAINER = Rule(
     "TP041",
@@ -303,6 +309,11 @@ STEP_TWICE = Rule(
     "Two jobs carry the same ancestor label",
     "A step of the workflow is played by one job. With two, the addresses of the nodes name only the first, and the "
     "second gets the same settings and waits for partners that never count it. Remove the label from all but one.",
+    bad="- name: node\n  template:\n    metadata:\n      labels:\n"
+    "        trainer.kubeflow.org/trainjob-ancestor-step: trainer\n- name: check\n  template:\n"
+    "    metadata:\n      labels:\n        trainer.kubeflow.org/trainjob-ancestor-step: trainer",
+    good="- name: node\n  template:\n    metadata:\n      labels:\n"
+    "        trainer.kubeflow.org/trainjob-ancestor-step: trainer\n- name: check",
 )
 LABELLED_WITHOUT_CONTAINER = Rule(
     "TP043",
@@ -319,8 +330,10 @@ CONTAINER_UNCLEAR = Rule(
     "The inferred job's container is not to be told",
     "The job was inferred, and has several containers of which none has the expected name (node for the trainer). "
     "The settings of a TrainJob reach none of them. Call the one that trains node.",
-    bad="containers:\n- name: train\n- name: logger",
-    good="containers:\n- name: node\n- name: logger",
+    bad="- name: node\n  template:\n    spec:\n      template:\n        spec:\n          containers:\n"
+    "          - name: train\n          - name: logger",
+    good="- name: node\n  template:\n    spec:\n      template:\n        spec:\n          containers:\n"
+    "          - name: node\n          - name: logger",
 )
 NO_LAUNCHER = Rule(
     "TP045",
@@ -346,8 +359,9 @@ FRAMEWORK_INFERRED = Rule(
     "The framework label was inferred",
     "Clients list a runtime under the framework of the label trainer.kubeflow.org/framework, and the kubeflow SDK "
     "passes over a runtime without it. The ML policy says which it is, and the converted document carries the label.",
-    bad="metadata:\n  name: my-runtime",
-    good="metadata:\n  name: my-runtime\n  labels:\n    trainer.kubeflow.org/framework: torch",
+    bad="apiVersion: ome.io/v1beta1\nmetadata:\n  name: my-runtime",
+    good="apiVersion: ome.io/v1beta1\nmetadata:\n  name: my-runtime\n  labels:\n"
+    "    trainer.kubeflow.org/framework: torch",
 )
 FRAMEWORK_LABEL = Rule(
     "TP048",

@@ -26,8 +26,9 @@ ORDERED_TWICE = Rule(
     "startupPolicy InOrder and dependsOn at once",
     "Both say in which order the jobs start, and a server refuses a JobSet with the two. Keep dependsOn: it says "
     "for whom a job waits, and for what.",
-    bad="startupPolicy:\n  startupPolicyOrder: InOrder\n...\ndependsOn:\n- name: data\n  status: Complete",
-    good="dependsOn:\n- name: data\n  status: Complete",
+    bad="startupPolicy:\n  startupPolicyOrder: InOrder\nreplicatedJobs:\n- name: data\n- name: node\n"
+    "  dependsOn:\n  - name: data\n    status: Complete",
+    good="replicatedJobs:\n- name: data\n- name: node\n  dependsOn:\n  - name: data\n    status: Complete",
 )
 SUBDOMAIN = Rule(
     "TP153",
@@ -51,6 +52,8 @@ TOO_MANY_PODS = Rule(
     Severity.ERROR,
     "More pods than can be counted",
     "Replicas times parallelism of a replicated job must fit 32 bits: at most 2147483647.",
+    bad="- name: node\n  replicas: 70000\n  template:\n    spec:\n      parallelism: 70000",
+    good="- name: node\n  replicas: 1\n  template:\n    spec:\n      parallelism: 70000",
 )
 GROUP_NAME = Rule(
     "TP156",
@@ -75,8 +78,8 @@ NO_SUCH_TARGET = Rule(
     "A policy names a job that does not exist",
     "targetReplicatedJobs of a success or failure policy name replicated jobs of the same JobSet. With a name that is "
     "not there the policy would never apply, so a server refuses it.",
-    bad="successPolicy:\n  operator: All\n  targetReplicatedJobs: [launchr]",
-    good="successPolicy:\n  operator: All\n  targetReplicatedJobs: [launcher]",
+    bad="replicatedJobs:\n- name: launcher\n...\nsuccessPolicy:\n  operator: All\n  targetReplicatedJobs: [launchr]",
+    good="replicatedJobs:\n- name: launcher\n...\nsuccessPolicy:\n  operator: All\n  targetReplicatedJobs: [launcher]",
 )
 FAILURE_RULE = Rule(
     "TP159",
@@ -84,8 +87,8 @@ FAILURE_RULE = Rule(
     "The name of a failure rule has the wrong form or is used twice",
     "The name appears as a condition's reason: letters, digits and _ , : with a letter first, at most 128 of them, and "
     "each name once.",
-    bad="rules:\n- name: on-oom",
-    good="rules:\n- name: OnOutOfMemory",
+    bad="rules:\n- name: on-oom\n  action: FailJobSet",
+    good="rules:\n- name: OnOutOfMemory\n  action: FailJobSet",
 )
 FAILURE_REASON = Rule(
     "TP160",
@@ -93,8 +96,8 @@ FAILURE_REASON = Rule(
     "A reason for which no job fails",
     "onJobFailureReasons lists reasons of the Job controller: BackoffLimitExceeded, DeadlineExceeded, FailedIndexes, "
     "MaxFailedIndexesExceeded, PodFailurePolicy. A rule with another would never match.",
-    bad="onJobFailureReasons: [OOMKilled]",
-    good="onJobFailureReasons: [PodFailurePolicy]",
+    bad="rules:\n- name: OnExit\n  action: FailJobSet\n  onJobFailureReasons: [OOMKilled]",
+    good="rules:\n- name: OnExit\n  action: FailJobSet\n  onJobFailureReasons: [PodFailurePolicy]",
 )
 COORDINATOR = Rule(
     "TP161",
@@ -112,8 +115,9 @@ CLAIM = Rule(
     "A claim of volumeClaimPolicies becomes a volume of its own name in the jobs that mount it. The name must be there "
     "once, fit together with the JobSet's name into 63 characters, not be a volume already, and be mounted by "
     "some container.",
-    bad="volumeClaimPolicies:\n- templates:\n  - metadata:\n      name: data\n# and nobody mounts data",
-    good="volumeMounts:\n- name: data\n  mountPath: /data",
+    bad="volumeClaimPolicies:\n- templates:\n  - metadata:\n      name: data",
+    good="volumeClaimPolicies:\n- templates:\n  - metadata:\n      name: data\n...\nvolumeMounts:\n"
+    "- name: data\n  mountPath: /data",
 )
 BEHIND_GATE = Rule(
     "TP163",
@@ -130,6 +134,7 @@ NO_COMPLETIONS = Rule(
     "parallelism without completions",
     "Jobs of a JobSet count their pods (completionMode Indexed), and such a job needs completions. With parallelism "
     "alone every Job is refused, and the JobSet waits for ever. Write completions, usually the same number.",
-    bad="template:\n  spec:\n    parallelism: 4",
-    good="template:\n  spec:\n    parallelism: 4\n    completions: 4",
+    bad="kind: JobSet\nspec:\n  replicatedJobs:\n  - name: node\n    template:\n      spec:\n        parallelism: 4",
+    good="kind: JobSet\nspec:\n  replicatedJobs:\n  - name: node\n    template:\n      spec:\n"
+    "        parallelism: 4\n        completions: 4",
 )

@@ -18,8 +18,9 @@ LAUNCHER_AFTER_WORKERS = Rule(
     "mpirun reaches its workers over ssh and gives up when they do not answer yet. The runtime does not say that the "
     "launcher waits, so it is made to: it depends on the workers and stands behind them. To say it yourself, list the "
     "launcher after the workers with a dependsOn.",
-    bad="- name: launcher\n- name: worker",
-    good="- name: worker\n- name: launcher\n  dependsOn:\n  - name: worker\n    status: Ready",
+    bad="mpi: {}\nreplicatedJobs:\n- name: launcher\n- name: worker",
+    good="mpi: {}\nreplicatedJobs:\n- name: worker\n- name: launcher\n  dependsOn:\n  - name: worker\n"
+    "    status: Ready",
 )
 DONE_WITH_THE_LAUNCHER = Rule(
     "TP122",
@@ -27,7 +28,9 @@ DONE_WITH_THE_LAUNCHER = Rule(
     "The job is complete when its launcher is",
     "Workers run sshd, which never ends, so a job that waits for all of its pods would never be complete. The runtime "
     "has no successPolicy, so one is added that names the launcher.",
-    good="successPolicy:\n  operator: All\n  targetReplicatedJobs: [launcher]",
+    bad="mpi: {}\nreplicatedJobs:\n- name: launcher\n- name: worker",
+    good="mpi: {}\nreplicatedJobs:\n- name: launcher\n- name: worker\n...\nsuccessPolicy:\n  operator: All\n"
+    "  targetReplicatedJobs: [launcher]",
 )
 ELASTIC_WITHOUT_RESTARTS = Rule(
     "TP123",
@@ -45,6 +48,8 @@ COUNT_UNKNOWN = Rule(
     "The size of the world is the number of nodes times the processes on each. With a number that torchrun finds out "
     "itself, or with nodes that come and go, it is known only to the running processes. Write a number for "
     "numProcPerNode, or let the program ask torch.distributed.",
+    bad="torch:\n  numProcPerNode: gpu\n...\nargs: [train.py, --world=$(WORLD_SIZE)]",
+    good="torch:\n  numProcPerNode: 4\n...\nargs: [train.py, --world=$(WORLD_SIZE)]",
 )
 TUNE_MODEL = Rule(
     "TP125",
@@ -52,8 +57,9 @@ TUNE_MODEL = Rule(
     "torchtune has no recipe for this model",
     "In tune run mode the model is read from the runtime's name, such as torchtune-llama3.2-1b, and only some models "
     "have recipes. Use the runtime of one that has, or write the whole tune command yourself.",
-    bad="runtimeRef:\n  name: my-tune\ntrainer:\n  command: [tune, run]",
-    good="runtimeRef:\n  name: torchtune-llama3.2-1b\ntrainer:\n  command: [tune, run]",
+    bad="metadata:\n  name: my-tune\n...\nruntimeRef:\n  name: my-tune\ntrainer:\n  command: [tune, run]",
+    good="metadata:\n  name: torchtune-llama3.2-1b\n...\nruntimeRef:\n  name: torchtune-llama3.2-1b\ntrainer:\n"
+    "  command: [tune, run]",
 )
 TUNE_NODES = Rule(
     "TP126",
@@ -61,8 +67,10 @@ TUNE_NODES = Rule(
     "torchtune cannot spread this training over nodes",
     "Only the full fine-tuning of llama3.3-70b has a recipe for several nodes; for anything else torchtune finds no "
     "configuration and ends at once. Use one node, with more GPUs where that is not enough.",
-    bad="trainer:\n  command: [tune, run]\n  numNodes: 2",
-    good="trainer:\n  command: [tune, run]\n  numNodes: 1",
+    bad="metadata:\n  name: torchtune-llama3.2-1b\n...\nruntimeRef:\n  name: torchtune-llama3.2-1b\ntrainer:\n"
+    "  command: [tune, run]\n  numNodes: 2",
+    good="metadata:\n  name: torchtune-llama3.2-1b\n...\nruntimeRef:\n  name: torchtune-llama3.2-1b\ntrainer:\n"
+    "  command: [tune, run]\n  numNodes: 1",
 )
 TUNE_QLORA = Rule(
     "TP127",
@@ -70,8 +78,12 @@ TUNE_QLORA = Rule(
     "torchtune has no QLoRA recipe for this model and size",
     "Quantized LoRA of the small models exists for a single GPU only, and for some models not at all. Use one process "
     "with one GPU, or LoRA without model.quantize_base.",
-    bad="args: [model.lora_attn_modules=[q_proj], model.quantize_base=True]\n...\nnvidia.com/gpu: 2",
-    good="args: [model.lora_attn_modules=[q_proj], model.quantize_base=True]\n...\nnvidia.com/gpu: 1",
+    bad="metadata:\n  name: torchtune-llama3.2-1b\n...\nruntimeRef:\n  name: torchtune-llama3.2-1b\ntrainer:\n"
+    '  command: [tune, run]\n  args: ["model.lora_attn_modules=[q_proj]", model.quantize_base=True]\n'
+    "  resourcesPerNode:\n    limits:\n      nvidia.com/gpu: 2",
+    good="metadata:\n  name: torchtune-llama3.2-1b\n...\nruntimeRef:\n  name: torchtune-llama3.2-1b\ntrainer:\n"
+    '  command: [tune, run]\n  args: ["model.lora_attn_modules=[q_proj]", model.quantize_base=True]\n'
+    "  resourcesPerNode:\n    limits:\n      nvidia.com/gpu: 1",
 )
 TUNE_MANAGED = Rule(
     "TP128",
@@ -79,8 +91,10 @@ TUNE_MANAGED = Rule(
     "An argument that the torchtune runtime sets",
     "Where the model, the tokenizer and the output lie is decided by the runtime, whose volumes are mounted there; "
     "another place would be lost with the pod. Leave the argument out.",
-    bad="args: [output_dir=/elsewhere]",
-    good="args: [epochs=2]",
+    bad="metadata:\n  name: torchtune-llama3.2-1b\n...\nruntimeRef:\n  name: torchtune-llama3.2-1b\ntrainer:\n"
+    "  command: [tune, run]\n  args: [output_dir=/elsewhere]",
+    good="metadata:\n  name: torchtune-llama3.2-1b\n...\nruntimeRef:\n  name: torchtune-llama3.2-1b\ntrainer:\n"
+    "  command: [tune, run]\n  args: [epochs=2]",
 )
 INJECTION_NOWHERE = Rule(
     "TP129",

@@ -9,6 +9,9 @@ GANG_DEADLOCK = Rule(
     "A gang starts only when enough of its pods are there. Here some of them appear only after pods of the same gang "
     "have started, so all of them would wait for ever. The message names the cycle; break it where it is easiest, "
     "usually by removing a dependsOn or the exclusive topology.",
+    bad="numNodes: 2\n...\npodGroupPolicy:\n  coscheduling: {}\n...\ntemplate:\n  metadata:\n    annotations:\n"
+    "      alpha.jobset.sigs.k8s.io/exclusive-topology: rack",
+    good="numNodes: 2\n...\npodGroupPolicy:\n  coscheduling: {}",
 )
 GANG_TOO_LARGE = Rule(
     "TP201",
@@ -16,6 +19,8 @@ GANG_TOO_LARGE = Rule(
     "minMember is larger than the gang",
     "The scheduler waits for minMember pods before it starts any, and this many never exist. Set it to the number of "
     "the trainer's pods, or leave it out: Trainplane counts them.",
+    bad="numNodes: 2\n...\npodGroupPolicy:\n  volcano:\n    minMember: 3",
+    good="numNodes: 2\n...\npodGroupPolicy:\n  volcano:\n    minMember: 2",
 )
 GANG_TOO_SMALL = Rule(
     "TP202",
@@ -23,6 +28,8 @@ GANG_TOO_SMALL = Rule(
     "minMember is smaller than the gang",
     "Training starts when minMember pods have a place, and without an elasticPolicy the others are waited for while "
     "the first hold their GPUs. Leave minMember out to wait for all, or let the job be elastic.",
+    bad="numNodes: 2\n...\npodGroupPolicy:\n  volcano:\n    minMember: 1",
+    good="numNodes: 2\n...\npodGroupPolicy:\n  volcano: {}",
 )
 
 RUNTIME_MISSING = Rule(

@@ -28,8 +28,8 @@ SSHD_PORT = Rule(
     "Ports below 1024 belong to root on many clusters, and this pod does not run as root: sshd ends at once and the "
     "launcher finds nobody. Give sshd a port from 1024 up and tell it to the launcher's ssh, or add the capability "
     "NET_BIND_SERVICE.",
-    bad="securityContext:\n  runAsUser: 1000\n...\ncommand: [/usr/sbin/sshd, -De]",
-    good="securityContext:\n  runAsUser: 1000\n...\ncommand: [/usr/sbin/sshd, -De, -p, '2222']",
+    bad="mpi: {}\n...\nsecurityContext:\n  runAsUser: 1000\n...\ncommand: [/usr/sbin/sshd, -De]",
+    good="mpi: {}\n...\nsecurityContext:\n  runAsUser: 1000\n...\ncommand: [/usr/sbin/sshd, -De, -p, '2222']",
 )
 HOST_PATH = Rule(
     "TP078",
@@ -148,8 +148,9 @@ METRICS_PORT = Rule(
     "Metrics are asked for, and no port is called metrics",
     "ome.io/metrics-enabled makes Prometheus scrape the trainer's port called metrics. There is none, so port 8080 is "
     "taken, and no PodMonitor is made. Declare the port where the trainer serves its metrics.",
-    bad='annotations:\n  ome.io/metrics-enabled: "true"',
-    good='annotations:\n  ome.io/metrics-enabled: "true"\n...\nports:\n- name: metrics\n  containerPort: 8080',
+    bad='metadata:\n  annotations:\n    ome.io/metrics-enabled: "true"',
+    good='metadata:\n  annotations:\n    ome.io/metrics-enabled: "true"\n...\nports:\n- name: metrics\n'
+    "  containerPort: 8080",
 )
 RESTART_UNSAID = Rule(
     "TP091",

@@ -9,8 +9,9 @@ INDENTATION_LOST = Rule(
     "In YAML a field belongs to another by being indented under it. Here every field stands at the margin, as in a "
     "text copied from a web page, so that metadata and spec are empty and names collide. Copy the text anew from where "
     "it still has its indentation, or indent every field under the one it belongs to.",
-    bad="metadata:\nname: digits\nspec:\nruntimeRef:\nname: torch-distributed",
-    good="metadata:\n  name: digits\nspec:\n  runtimeRef:\n    name: torch-distributed",
+    bad="metadata:\nname: digits\nspec:\nruntimeRef:\nname: torch-distributed\nkind: ClusterTrainingRuntime",
+    good="metadata:\n  name: digits\nspec:\n  runtimeRef:\n    name: torch-distributed\n"
+    "    kind: ClusterTrainingRuntime",
 )
 POLICY_NAME = Rule(
     "TP051",
@@ -129,7 +130,8 @@ STEP_REPLICAS = Rule(
     "A labelled job with other than one replica",
     "The nodes of a job are the pods of one replica: ranks and addresses count them. A second replica would be a "
     "second set of the same ranks. Set the number of nodes with mlPolicy.numNodes instead.",
-    bad="- name: node\n  replicas: 2",
+    bad="- name: node\n  replicas: 2\n  template:\n    metadata:\n      labels:\n"
+    "        trainer.kubeflow.org/trainjob-ancestor-step: trainer",
     good="mlPolicy:\n  numNodes: 2",
 )
 NO_IMAGE = Rule(
@@ -138,6 +140,8 @@ NO_IMAGE = Rule(
     "The trainer has no image",
     "A runtime may leave the image of its trainer to the TrainJob. Then every TrainJob on it must set "
     "spec.trainer.image, and is refused without.",
+    bad="containers:\n- name: node",
+    good="containers:\n- name: node\n  image: registry.example.com/train:1",
 )
 CHOSEN_GPUS = Rule(
     "TP065",
@@ -164,6 +168,8 @@ DEPRECATED = Rule(
     "The runtime is deprecated",
     "It carries the label trainer.kubeflow.org/support: deprecated, and may be removed two minor releases after that "
     "was announced. Everyone who lists or uses it is told. Point users to the runtime that takes its place.",
+    bad="metadata:\n  labels:\n    trainer.kubeflow.org/support: deprecated",
+    good="metadata:\n  labels:\n    trainer.kubeflow.org/framework: torch",
 )
 SUPPORT_VALUE = Rule(
     "TP068",
@@ -171,8 +177,8 @@ SUPPORT_VALUE = Rule(
     "The support label has an unknown value",
     "The label trainer.kubeflow.org/support has one value with a meaning, deprecated. Any other does nothing: nobody "
     "is warned. Write deprecated, or remove the label.",
-    bad="trainer.kubeflow.org/support: retired",
-    good="trainer.kubeflow.org/support: deprecated",
+    bad="metadata:\n  labels:\n    trainer.kubeflow.org/support: retired",
+    good="metadata:\n  labels:\n    trainer.kubeflow.org/support: deprecated",
 )
 RESTARTS_MULTIPLY = Rule(
     "TP069",
@@ -217,8 +223,10 @@ ENV_TARGET = Rule(
     "The torch policy names a container that is not there",
     "torch.envInjection hands the PET_* variables to further containers, by the names of their job and of themselves. "
     "A name that the template does not have would leave a container without them, so TrainJobs on it are refused.",
-    bad="envInjection:\n  targets:\n  - jobName: node\n    containerNames: [sidecra]",
-    good="envInjection:\n  targets:\n  - jobName: node\n    containerNames: [sidecar]",
+    bad="containers:\n- name: node\n- name: sidecar\n...\nenvInjection:\n  targets:\n  - jobName: node\n"
+    "    containerNames: [sidecra]",
+    good="containers:\n- name: node\n- name: sidecar\n...\nenvInjection:\n  targets:\n  - jobName: node\n"
+    "    containerNames: [sidecar]",
 )
 EMPTY_QUEUE = Rule(
     "TP074",
@@ -226,7 +234,7 @@ EMPTY_QUEUE = Rule(
     "The Volcano queue has an empty name",
     "The annotation scheduling.volcano.sh/queue-name is there and empty, so the pods would belong to no queue. Write "
     "podGroupPolicy.volcano.queue, or remove the annotation to use Volcano's default queue.",
-    bad='annotations:\n  scheduling.volcano.sh/queue-name: ""',
+    bad="template:\n  metadata:\n    annotations:\n      scheduling.volcano.sh/queue-name: ''",
     good="podGroupPolicy:\n  volcano:\n    queue: research",
 )
 
@@ -290,6 +298,8 @@ JOB_OUTSIDE_BOUNDS = Rule(
     "More or fewer nodes than the runtime allows",
     "The runtime is elastic between minNodes and maxNodes, and the TrainJob asks for a start outside of them. Choose a "
     "number within the bounds, or a runtime with other bounds.",
+    bad="elasticPolicy:\n  minNodes: 2\n  maxNodes: 4\n...\ntrainer:\n  numNodes: 8",
+    good="elasticPolicy:\n  minNodes: 2\n  maxNodes: 8\n...\ntrainer:\n  numNodes: 8",
 )
 RUNTIME_NOT_GIVEN = Rule(
     "TP107",
@@ -297,6 +307,8 @@ RUNTIME_NOT_GIVEN = Rule(
     "The runtime is not among these files",
     "What depends on the runtime (reserved variables, elastic bounds, the image) could not be checked. That is usual: "
     "runtimes live in the cluster. To check both together give the runtime's file as well.",
+    bad="runtimeRef:\n  name: lives-in-the-cluster",
+    good="runtimeRef:\n  name: torch-distributed",
 )
 RUNTIME_NEARLY = Rule(
     "TP108",
@@ -313,8 +325,8 @@ RUNTIME_OTHER_KIND = Rule(
     "The runtime of this name is of the other kind",
     "A reference without kind means ClusterTrainingRuntime. The files hold a runtime of this name, but of the other "
     "kind, and it would not be found. Say the kind.",
-    bad="runtimeRef:\n  name: team-runtime",
-    good="runtimeRef:\n  name: team-runtime\n  kind: TrainingRuntime",
+    bad="kind: TrainingRuntime\n...\nruntimeRef:\n  name: torch-distributed",
+    good="kind: TrainingRuntime\n...\nruntimeRef:\n  name: torch-distributed\n  kind: TrainingRuntime",
 )
 RUNTIME_OTHER_NAMESPACE = Rule(
     "TP110",
@@ -322,6 +334,10 @@ RUNTIME_OTHER_NAMESPACE = Rule(
     "The runtime of this name lives in another namespace",
     "A TrainJob finds a TrainingRuntime only in its own namespace. Move one of them, or make the runtime a "
     "ClusterTrainingRuntime, which serves every namespace.",
+    bad="kind: TrainingRuntime\nmetadata:\n  namespace: team-a\n...\nkind: TrainJob\nmetadata:\n"
+    "  namespace: team-b\nspec:\n  runtimeRef:\n    kind: TrainingRuntime\n    name: torch-distributed",
+    good="kind: TrainingRuntime\nmetadata:\n  namespace: team-a\n...\nkind: TrainJob\nmetadata:\n"
+    "  namespace: team-a\nspec:\n  runtimeRef:\n    kind: TrainingRuntime\n    name: torch-distributed",
 )
 IMAGE_NOWHERE = Rule(
     "TP111",
@@ -329,6 +345,8 @@ IMAGE_NOWHERE = Rule(
     "Neither the runtime nor the TrainJob names an image",
     "The runtime leaves the image of its trainer to the TrainJob, and the TrainJob does not say one, so there is "
     "nothing to run. Set spec.trainer.image.",
+    bad="containers:\n- name: node\n...\ntrainer:\n  command: [python]",
+    good="containers:\n- name: node\n...\ntrainer:\n  image: registry.example.com/train:1",
 )
 LAUNCHER_NOWHERE = Rule(
     "TP112",
@@ -336,6 +354,8 @@ LAUNCHER_NOWHERE = Rule(
     "More than one MPI node without a launcher",
     "The runtime has MPI workers and no launcher, so each node would start an mpirun of its own and none would reach "
     "another. Split a launcher out of the runtime, or run on a single node.",
+    bad="mpi: {}\nreplicatedJobs:\n- name: worker\n...\ntrainer:\n  numNodes: 2",
+    good="mpi: {}\nreplicatedJobs:\n- name: launcher\n- name: worker\n...\ntrainer:\n  numNodes: 2",
 )
 INITIALIZER_NOWHERE = Rule(
     "TP113",
@@ -344,6 +364,8 @@ INITIALIZER_NOWHERE = Rule(
     "spec.initializer is carried out by the runtime's job dataset-initializer or model-initializer, which puts what it "
     "fetches into the volume initializer. Without the job nothing is fetched, without the volume it is lost. Use a "
     "runtime that has both, or remove the field.",
+    bad="initializer:\n  dataset:\n    storageUri: hf://org/data",
+    good="trainer:\n  env:\n  - name: DATASET\n    value: hf://org/data",
 )
 RUNTIME_DEPRECATED = Rule(
     "TP114",
@@ -351,6 +373,9 @@ RUNTIME_DEPRECATED = Rule(
     "The TrainJob uses a deprecated runtime",
     "The runtime carries the label trainer.kubeflow.org/support: deprecated and may be removed. Move the TrainJob to "
     "the runtime that takes its place.",
+    bad="metadata:\n  labels:\n    trainer.kubeflow.org/support: deprecated\n...\nruntimeRef:\n"
+    "  name: torch-distributed",
+    good="metadata:\n  labels:\n    trainer.kubeflow.org/framework: torch\n...\nruntimeRef:\n  name: torch-distributed",
 )
 PATCH_NOWHERE = Rule(
     "TP115",
@@ -358,6 +383,14 @@ PATCH_NOWHERE = Rule(
     "The patch names a job or container that the runtime does not have",
     "A patch changes what is there; it cannot add a job or a container. Merged as it is, it would add half a job "
     "that a server refuses later. Use the names of the runtime's template.",
+    bad="runtimePatches:\n- manager: example.com/me\n  trainingRuntimeSpec:\n    template:\n      spec:\n"
+    "        replicatedJobs:\n        - name: nod\n          template:\n            spec:\n"
+    "              template:\n                spec:\n                  nodeSelector:\n"
+    "                    zone: a",
+    good="runtimePatches:\n- manager: example.com/me\n  trainingRuntimeSpec:\n    template:\n      spec:\n"
+    "        replicatedJobs:\n        - name: node\n          template:\n            spec:\n"
+    "              template:\n                spec:\n                  nodeSelector:\n"
+    "                    zone: a",
 )
 PATCH_ENV = Rule(
     "TP116",
@@ -365,6 +398,12 @@ PATCH_ENV = Rule(
     "The patch sets variables that have a field of their own",
     "The environment of the trainer is spec.trainer.env, that of an initializer spec.initializer.*.env. A patch for "
     "the same container could contradict them, so it is refused.",
+    bad="runtimePatches:\n- manager: example.com/me\n  trainingRuntimeSpec:\n    template:\n      spec:\n"
+    "        replicatedJobs:\n        - name: node\n          template:\n            spec:\n"
+    "              template:\n                spec:\n                  containers:\n"
+    "                  - name: node\n                    env:\n                    - name: EPOCHS\n"
+    "                      value: '3'",
+    good="trainer:\n  env:\n  - name: EPOCHS\n    value: '3'",
 )
 PATCH_FINALIZERS = Rule(
     "TP117",
@@ -372,6 +411,12 @@ PATCH_FINALIZERS = Rule(
     "The patch sets finalizers",
     "A patch adds labels and annotations to what it patches. Pods with a finalizer stay until somebody lifts it, so "
     "the job could be neither suspended nor deleted. Mark the pods with a label or an annotation instead.",
+    bad="runtimePatches:\n- manager: example.com/me\n  trainingRuntimeSpec:\n    template:\n      spec:\n"
+    "        replicatedJobs:\n        - name: node\n          template:\n            metadata:\n"
+    "              finalizers: [example.com/hold]",
+    good="runtimePatches:\n- manager: example.com/me\n  trainingRuntimeSpec:\n    template:\n      spec:\n"
+    "        replicatedJobs:\n        - name: node\n          template:\n            metadata:\n"
+    "              labels:\n                team: vision",
 )
 
 CLUSTER_SCOPED_IN_ROLE = Rule(
