@@ -14,7 +14,8 @@ def jobset(raw: Raw) -> Raw:
     spec.setdefault("startupPolicy", {"startupPolicyOrder": "AnyOrder"})
     network = as_object(spec.get("network"))
     spec["network"] = {"enableDNSHostnames": True, "publishNotReadyAddresses": True, **network}
-    spec["replicatedJobs"] = [replicated_job(one) for one in spec.get("replicatedJobs") or ()]
+    if "replicatedJobs" in spec:
+        spec["replicatedJobs"] = [replicated_job(one) for one in spec["replicatedJobs"]]
     if "failurePolicy" in spec:
         spec["failurePolicy"] = failure_policy(spec["failurePolicy"])
     if "volumeClaimPolicies" in spec:
