@@ -166,7 +166,8 @@ def scaled_entries(
     for manager, owned in left.items():
         if has(owned.fields, SCALE_REPLICAS):
             here = manager._replace(api_version=api_version if manager.operation == UPDATE else "")
-            managed[here] = Owned(single(replicas), api_version, owned.time)
+            # The API server keeps no time of what was written by way of a Scale.
+            managed[here] = Owned(single(replicas), api_version)
     return encode(managed)
 
 

@@ -162,7 +162,7 @@ class _Apply:
     ) -> None:
         self._schema, self._ignored, self._now = schema, ignored, now
         self._live = with_entries(live or {}, None)
-        self._patch = removed(patch, ignored, schema, trace=False)
+        self._patch = removed(patch, ignored, schema)
         self._managed = decode(entries_of(live)) or {}
         if not self._managed and live is not None:
             who = Manager.of(BEFORE_FIRST_APPLY, UPDATE, api_version=patch["apiVersion"])
@@ -174,9 +174,9 @@ class _Apply:
         fields = without(fields_of(self._patch, self._schema), self._ignored)
         version = self._patch["apiVersion"]
         managed = {**self._managed, who: Owned(fields, version, last.time if last else "")}
-        clean = new = merged(self._live, self._patch, self._schema)
+        new = merged(self._live, self._patch, self._schema)
         if last:
-            new, clean = self._pruned(new, managed, without(last.fields, self._ignored))
+            new = self._pruned(new, managed, without(last.fields, self._ignored))
         change = _noticed(difference_of(self._live, new, self._schema), self._ignored)
         conflicts = _conflicts(managed, change, who)
         if conflicts and not force:
@@ -184,22 +184,22 @@ class _Apply:
         managed = _left(managed, change, who)
         if not same(self._live, new):
             managed[who] = Owned(fields, version, stamp(self._now))
-        return clean, _stripped(managed, who)
+        return new, _stripped(managed, who)
 
-    def _pruned(self, new: Raw, managed: Managed, last: Fields) -> tuple[Raw, Raw]:
-        """The object without what the manager owned alone and no longer applies, with and without traces of it."""
+    def _pruned(self, new: Raw, managed: Managed, last: Fields) -> Raw:
+        """The object without what the manager owned alone and no longer applies."""
         schema = self._schema
         owned: Fields = {}
         for each in managed.values():
             owned = union(owned, each.fields)
         there = named(fields_of(new, schema), schema)
         last = named(last, schema)
-        bare = removed(new, last, schema) or {}
+        bare = removed(new, last, schema)
         kept = union(named(fields_of(bare, schema), schema), named(owned, schema))
-        pruned = removed(new, difference(there, kept), schema) or {}
+        pruned = removed(new, difference(there, kept), schema)
         gone = difference(there, named(fields_of(pruned, schema), schema))
-        lost = intersection(gone, last)
-        return removed(new, lost, schema) or {}, removed(new, lost, schema, trace=False)
+        left: Raw = removed(new, intersection(gone, last), schema)
+        return left
 
     def only_last_applied(self, conflict: ApplyConflict) -> bool:
         """Whether a conflict is only about what `kubectl apply` wrote on the client's side and nobody has changed."""

@@ -48,8 +48,9 @@ def ignored_fields(row: Kind, subresource: str = "") -> Fields:
 
 _POD_SPEC: Raw = {"containers": None}
 _TEMPLATE: Raw = {"metadata": {}, "spec": _POD_SPEC}
+_NO_TIMES: Raw = {"eventTime": None, "firstTimestamp": None, "lastTimestamp": None}
 _BLANKS: dict[tuple[str, str], Raw] = {
-    ("", "Event"): {"involvedObject": {}, "metadata": {}, "source": {}},
+    ("", "Event"): {"involvedObject": {}, "reportingComponent": "", "reportingInstance": "", "source": {}, **_NO_TIMES},
     ("", "LimitRange"): {"spec": {"limits": None}},
     ("", "Namespace"): {"spec": {}, "status": {}},
     ("", "Node"): {"spec": {}, "status": {"daemonEndpoints": {"kubeletEndpoint": {}}, "nodeInfo": {}}},
@@ -61,7 +62,13 @@ _BLANKS: dict[tuple[str, str], Raw] = {
     ("batch", "Job"): {"spec": {"template": _TEMPLATE}, "status": {}},
     ("coordination.k8s.io", "Lease"): {"spec": {}},
     ("discovery.k8s.io", "EndpointSlice"): {"endpoints": None, "ports": None},
-    ("events.k8s.io", "Event"): {"deprecatedSource": {}, "regarding": {}},
+    ("events.k8s.io", "Event"): {
+        "deprecatedFirstTimestamp": None,
+        "deprecatedLastTimestamp": None,
+        "deprecatedSource": {},
+        "eventTime": None,
+        "regarding": {},
+    },
     ("rbac.authorization.k8s.io", "ClusterRole"): {"rules": None},
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): {"roleRef": {}},
     ("rbac.authorization.k8s.io", "Role"): {"rules": None},

@@ -56,14 +56,29 @@ def merged(live: Any, patch: Any, schema: Schema) -> Any:
     return patch
 
 
-def removed(value: Any, fields: Fields, schema: Schema, *, trace: bool = True) -> Any:
-    """The value without the fields of a set.
-
-    An object or a list of which nothing is left becomes null, which is how it still counts as being there;
-    without a trace it goes as well.
-    """
-    left = _removed(value, fields, schema, trace=trace)
-    return {} if left is _ABSENT else left
+def removed(value: Any, fields: Fields, schema: Schema) -> Any:
+    """The value without the fields of a set; an object or a list that has nothing left stays, empty."""
+    if isinstance(value, Mapping):
+        if not _is_open(schema, value):
+            return {}
+        kept: dict[str, Any] = {}
+        for name, item in value.items():
+            node = fields.get(field(name))
+            if node is None:
+                kept[name] = item
+            elif not member(node):
+                kept[name] = removed(item, node, below(schema, name) or _NOTHING)
+        return kept
+    if isinstance(value, list):
+        if not _is_keyed(schema):
+            return []
+        steps = [(item, fields.get(_step(item, schema))) for item in value]
+        return [
+            item if node is None else removed(item, node, schema["items"])
+            for item, node in steps
+            if node is None or not member(node)
+        ]
+    return value
 
 
 def same(a: Any, b: Any) -> bool:
@@ -356,34 +371,3 @@ def _merged_list(live: list[Any], patch: list[Any], schema: Schema) -> list[Any]
             at += 1
     joined += [item for place, item in zip(places[at:], live[at:], strict=True) if place not in applied]
     return joined
-
-
-def _removed(value: Any, fields: Fields, schema: Schema, *, trace: bool) -> Any:
-    nothing = None if trace else _ABSENT
-    if isinstance(value, Mapping):
-        if not value or not _is_open(schema, value):
-            return nothing
-        kept: dict[str, Any] = {}
-        for name, item in value.items():
-            node = fields.get(field(name))
-            if node is None:
-                kept[name] = item
-            elif not member(node):
-                left = _removed(item, node, below(schema, name) or _NOTHING, trace=trace)
-                if left is not _ABSENT:
-                    kept[name] = left
-        return kept or nothing
-    if isinstance(value, list):
-        if not _is_keyed(schema):
-            return nothing
-        items: list[Any] = []
-        for item in value:
-            node = fields.get(_step(item, schema))
-            if node is None:
-                items.append(item)
-            elif not member(node):
-                left = _removed(item, node, schema["items"], trace=trace)
-                if left is not _ABSENT:
-                    items.append(left)
-        return items or nothing
-    return value
