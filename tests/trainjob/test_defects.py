@@ -1,7 +1,10 @@
 """One test for each defect of Kubeflow Trainer 2.3 that a decision can show, named after the better answer."""
 
+from typing import Any
+
 import pytest
 
+from tests.conformance.world import Denied
 from tests.trainjob.stories import CHILD, JOB, JOBSET, SNAPSHOT, Story, foreign_jobset, runtime, trainjob
 from tests.trainjob.worlds import replicated
 from trainplane.api.raw import look
@@ -154,6 +157,43 @@ def test_a_note_fits_into_an_event() -> None:
     story.event(story.jobset, "x" * 5000)
     (event,) = story.actions(Record)
     assert len(event.note) <= 1024
+
+
+def test_a_jobset_that_is_not_seen_yet_is_no_error() -> None:
+    story = Story(runtime(), trainjob())
+    seen = [raw for raw in story.objects.values() if raw["kind"] != "JobSet"]
+    decision = reconcile({**story.job, "status": {}}, View(seen), story.now)
+    assert not [action for action in decision.actions if isinstance(action, Record)]
+
+
+@pytest.mark.parametrize("spec", [{"mlPolicy": {"torch": {}}}, {"template": {"spec": {"replicatedJobs": []}}}])
+def test_a_runtime_without_jobs_is_refused(spec: dict[str, Any]) -> None:
+    with pytest.raises(Denied, match="the runtime has no replicated job, so a TrainJob on it would never finish"):
+        Story({**runtime(), "spec": spec})
+
+
+def test_an_mpi_without_a_name_is_refused() -> None:
+    mpi = runtime({"mpi": {"mpiImplementation": ""}}, replicated("launcher", NODE, step="trainer"))
+    with pytest.raises(Denied, match="mpiImplementation"):
+        Story(mpi)
+
+
+@pytest.mark.parametrize("nodes", [0, -1])
+def test_a_bad_node_count_is_refused(nodes: int) -> None:
+    with pytest.raises(Denied, match=r"spec\.trainer\.numNodes"):
+        Story(runtime(), trainjob({"numNodes": nodes}))
+
+
+def test_finalizers_that_would_keep_pods_for_ever_are_refused_at_the_patch() -> None:
+    held = {"metadata": {"finalizers": ["acme.io/f"]}}
+    target = {"name": "node", "template": {"spec": {"template": held}}}
+    patch = {"manager": "acme.io/q", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [target]}}}}
+    with pytest.raises(Denied, match=r"template\.metadata\.finalizers: pods, Jobs and JobSets with a finalizer"):
+        Story(runtime(), trainjob(runtimePatches=[patch]))
+    for body in (held, {"spec": {"replicatedJobs": [{"name": "node", "template": held}]}}):
+        patch = {"manager": "acme.io/q", "trainingRuntimeSpec": {"template": body}}
+        with pytest.raises(Denied, match="finalizers"):
+            Story(runtime(), trainjob(runtimePatches=[patch]))
 
 
 def test_dropping_the_only_label_of_a_template_does_not_wedge_the_job() -> None:

@@ -65,12 +65,29 @@ def test_a_containers_variables_and_mounts_are_joined_by_name() -> None:
     node["template"]["spec"]["template"]["spec"]["containers"].append(side)
     mine = {"name": "logs", "env": [{"name": "A", "value": "2"}, {"name": "B", "value": "3"}]}
     plan = patched(to_pod({"containers": [mine], "volumes": [{"name": "w", "emptyDir": {}}]}), jobs=(node,))
-    names = [one["name"] for one in pod(plan)["containers"]]
-    assert sorted(names) == ["logs", "node"]
-    logs = pod(plan)["containers"][names.index("logs")]
+    (_, logs) = pod(plan)["containers"]
     assert {one["name"]: one["value"] for one in logs["env"]} == {"A": "2", "B": "3"}
     assert logs["image"] == "logs:1"
     assert pod(plan)["volumes"] == [{"name": "w", "emptyDir": {}}]
+
+
+def test_what_a_patch_adds_stands_behind_what_was_there() -> None:
+    """Upstream puts it in front, where a variable cannot refer to the template's."""
+    names = ["A", "B"]
+    side = {**SIDECAR, "env": [{"name": name, "value": "1"} for name in names]}
+    side["volumeMounts"] = [{"name": name.lower(), "mountPath": f"/{name}"} for name in names]
+    node = replicated("node", {"name": "node", "image": "x"}, step="trainer")
+    spec = node["template"]["spec"]["template"]["spec"]
+    spec["containers"].append(side)
+    spec["volumes"] = [{"name": name.lower(), "emptyDir": {}} for name in names]
+    mine = {"name": "logs", "env": [{"name": "C", "value": "$(A)"}, {"name": "B", "value": "2"}]}
+    mine["volumeMounts"] = [{"name": "c", "mountPath": "/C"}]
+    plan = patched(to_pod({"containers": [mine], "volumes": [{"name": "c", "emptyDir": {}}]}), jobs=(node,))
+    (first, logs) = pod(plan)["containers"]
+    assert first["name"] == "node"
+    assert [one["name"] for one in logs["env"]] == ["A", "B", "C"]
+    assert [one["mountPath"] for one in logs["volumeMounts"]] == ["/A", "/B", "/C"]
+    assert [one["name"] for one in pod(plan)["volumes"]] == ["a", "b", "c"]
 
 
 def test_an_empty_patch_changes_nothing() -> None:

@@ -1,6 +1,7 @@
 """spec.runtimePatches onto the template: each manager's patch in order, by strategic merge."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from trainplane.api.jobset import JobSetSpec
 from trainplane.api.merge import strategic_merge
@@ -9,7 +10,7 @@ from trainplane.api.problem import Path
 from trainplane.api.schema import openapi
 from trainplane.trainjob.blame import difference
 from trainplane.trainjob.plan import Plan, Source
-from trainplane.trainjob.tree import at, positions
+from trainplane.trainjob.tree import at, element_keys, positions
 
 PATCHES = ("spec", "runtimePatches")
 TEMPLATE = ("trainingRuntimeSpec", "template")
@@ -43,15 +44,27 @@ def patched(plan: Plan, index: int) -> Plan:
     if not spec:
         return plan
     merged: Raw = strategic_merge(plan.jobset["spec"], spec, openapi(JobSetSpec))
-    order = [job["name"] for job in plan.replicated_jobs]
-    # A strategic merge puts what is new in front; jobs keep their places, by which roles know them.
-    merged["replicatedJobs"] = sorted(
-        merged.get("replicatedJobs") or [],
-        key=lambda job: order.index(job["name"]) if job["name"] in order else len(order),
-    )
+    merged = in_order(plan.jobset["spec"], merged)
     return plan.with_value(
         ("spec",), merged, source=Source(source.document, (*source.path, "spec"), MERGED)
     ).with_reads(word_for_word(plan, merged, spec, Source(source.document, (*source.path, "spec"))))
+
+
+def in_order(before: Any, after: Any, field: str | int = "") -> Any:
+    """The merged value with everything that was there in its old place, and what is new behind it.
+
+    A strategic merge puts what is new in front. But roles know jobs by their places, `kubectl logs` takes the first
+    container, and a variable can refer only to those that stand before it.
+    """
+    if isinstance(before, dict) and isinstance(after, dict):
+        return {key: in_order(before[key], item, key) if key in before else item for key, item in after.items()}
+    if not isinstance(before, list) or not isinstance(after, list):
+        return after
+    old, new = (dict(zip(element_keys(items, field), items, strict=True)) for items in (before, after))
+    if not all(isinstance(key, str) for key in (*old, *new)):
+        return after
+    kept = [in_order(item, new[key]) for key, item in old.items() if key in new]
+    return [*kept, *(item for key, item in new.items() if key not in old)]
 
 
 def word_for_word(plan: Plan, merged: Raw, patch: Raw, source: Source) -> Iterator[tuple[Path, Source]]:
