@@ -8,6 +8,7 @@ import pytest
 
 from trainplane.api.kinds import kind_of
 from trainplane.cluster.openapi import OpenApi
+from trainplane.cluster.protobuf import fields_of
 from trainplane.cluster.resources import SERVED_KINDS, served
 
 OPENAPI = OpenApi(served())
@@ -123,3 +124,34 @@ def test_a_dialect_is_described_under_its_own_group() -> None:
         {"group": "ome.io", "version": "v1beta1", "kind": "TrainingRuntime"}
     ]
     assert kind_of("ome.io/v1beta1", "TrainingRuntime") is not None
+
+
+def named_schemas(content: bytes) -> dict[str, bytes]:
+    """The named schemas in the bytes of OpenAPI's protobuf."""
+    found = {}
+    for _, each in fields_of(content):
+        assert isinstance(each, bytes)
+        parts = dict(fields_of(each))
+        name, schema = parts[1], parts[2]
+        assert isinstance(name, bytes)
+        assert isinstance(schema, bytes)
+        found[name.decode()] = schema
+    return found
+
+
+def test_version_2_in_protobuf_says_the_same() -> None:
+    found = OPENAPI.v2_protobuf()
+    assert found.content_type == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    document = dict(fields_of(found.body))
+    assert document[1] == b"2.0"
+    definitions = document[9]
+    assert isinstance(definitions, bytes)
+    schemas = named_schemas(definitions)
+    assert schemas.keys() == json.loads(OPENAPI.v2().body)["definitions"].keys()
+    job = list(fields_of(schemas["dev.trainplane.trainer.TrainJob"]))
+    assert (19, b"spec") in job, "required"
+    (properties,) = (value for number, value in job if number == 25)
+    assert isinstance(properties, bytes)
+    assert named_schemas(properties).keys() >= {"apiVersion", "kind", "metadata", "spec", "status"}
+    (mark,) = (value for number, value in job if number == 31 and b"group-version-kind" in bytes(value))
+    assert b'{"group": "trainer.kubeflow.org", "version": "v1alpha1", "kind": "TrainJob"}' in bytes(mark)

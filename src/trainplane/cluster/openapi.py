@@ -9,6 +9,7 @@ from trainplane.api.kinds import Kind, kind_of
 from trainplane.api.meta import Raw
 from trainplane.cluster.definitions import COMPONENTS, DEFINITIONS, definitions, name_of, reference
 from trainplane.cluster.discovery import JSON, MINOR, Document
+from trainplane.cluster.openapi_protobuf import CONTENT_TYPE, encode_v2
 from trainplane.cluster.resources import Resource
 
 _INFO = {"title": "Kubernetes", "version": f"1.{MINOR}"}
@@ -70,6 +71,13 @@ class OpenApi:
             body = orjson.dumps(v2_document(self._resources))
             self._made["v2"] = Document(body, JSON, f'"{_digest(body)}"')
         return self._made["v2"]
+
+    def v2_protobuf(self) -> Document:
+        """`/openapi/v2` in protobuf, for requests that accept `openapi_protobuf.ASKED`."""
+        if "v2-protobuf" not in self._made:
+            body = encode_v2(v2_document(self._resources))
+            self._made["v2-protobuf"] = Document(body, CONTENT_TYPE, f'"{_digest(body)}"')
+        return self._made["v2-protobuf"]
 
     def _group_version(self, key: str) -> Document:
         if key not in self._made:

@@ -61,9 +61,9 @@ def decode(body: bytes) -> Raw:
         raise ProtobufError("the body does not begin with the four bytes of Kubernetes protobuf; send JSON")
     api_version = kind = ""
     content = b""
-    for number, value in _fields_of(body[len(MAGIC) :]):
+    for number, value in fields_of(body[len(MAGIC) :]):
         if number == 1:
-            said = {key: _text(item) for key, item in _fields_of(_bytes(value)) if key in (1, 2)}
+            said = {key: _text(item) for key, item in fields_of(_bytes(value)) if key in (1, 2)}
             api_version, kind = said.get(1, ""), said.get(2, "")
         elif number == 2:
             content = _bytes(value)
@@ -109,7 +109,7 @@ def _message(name: str) -> dict[int, _Field]:
 def _object(message: str, content: bytes) -> Raw:
     known = _message(message)
     found: Raw = {}
-    for number, raw in _fields_of(content):
+    for number, raw in fields_of(content):
         field = known.get(number)
         if field is None:
             if not raw:
@@ -132,7 +132,7 @@ def _object(message: str, content: bytes) -> Raw:
 
 
 def _entry(type_: str, content: bytes) -> tuple[str, Any]:
-    parts = dict(_fields_of(content))
+    parts = dict(fields_of(content))
     empty: int | bytes = 0 if type_ in ("bool", "int32", "int64") else b""
     return _text(parts.get(1, b"")), _value(type_, parts.get(2, empty))
 
@@ -162,7 +162,7 @@ def _value(type_: str, raw: int | bytes) -> Any:
 
 
 def _time(content: bytes) -> str | None:
-    parts = dict(_fields_of(content))
+    parts = dict(fields_of(content))
     seconds = _signed(_number(parts.get(1, 0)))
     if not parts or seconds == _ZERO_TIME:
         return None
@@ -170,7 +170,7 @@ def _time(content: bytes) -> str | None:
 
 
 def _micro_time(content: bytes) -> str | None:
-    parts = dict(_fields_of(content))
+    parts = dict(fields_of(content))
     seconds, nanos = (_signed(_number(parts.get(key, 0))) for key in (1, 2))
     if not parts or seconds == _ZERO_TIME:
         return None
@@ -185,16 +185,16 @@ def _moment(seconds: int) -> datetime:
 
 
 def _quantity(content: bytes) -> str:
-    return _text(dict(_fields_of(content)).get(1, b""))
+    return _text(dict(fields_of(content)).get(1, b""))
 
 
 def _int_or_string(content: bytes) -> int | str:
-    parts = dict(_fields_of(content))
+    parts = dict(fields_of(content))
     return _text(parts.get(3, b"")) if parts.get(1, 0) else _signed(_number(parts.get(2, 0)))
 
 
 def _json(content: bytes) -> Any:
-    raw = _bytes(dict(_fields_of(content)).get(1, b""))
+    raw = _bytes(dict(fields_of(content)).get(1, b""))
     try:
         return json.loads(raw) if raw else {}
     except ValueError:
@@ -202,7 +202,7 @@ def _json(content: bytes) -> Any:
 
 
 def _list(content: bytes) -> list[str]:
-    return [_text(value) for number, value in _fields_of(content) if number == 1]
+    return [_text(value) for number, value in fields_of(content) if number == 1]
 
 
 _SPECIAL: dict[str, Callable[[bytes], Any]] = {
@@ -218,7 +218,7 @@ _SPECIAL: dict[str, Callable[[bytes], Any]] = {
 """Messages that JSON writes as something else than an object."""
 
 
-def _fields_of(content: bytes) -> Iterator[tuple[int, int | bytes]]:
+def fields_of(content: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Each field of a message: its number, and a number or bytes."""
     at = 0
     while at < len(content):
