@@ -233,6 +233,14 @@ def test_nobody_grants_in_a_role_what_they_do_not_have() -> None:
     )
 
 
+def test_a_permission_that_is_granted_twice_is_named_twice() -> None:
+    # Recorded from a real server.
+    twice = role("y", rule("get list", "*", "x.io"), rule("delete get", "*", "x.io"))
+    assert role_escalation(User("u"), twice, roles=granted()).endswith(
+        'held:\n{APIGroups:["x.io"], Resources:["*"], Verbs:["get" "list" "delete" "get"]}'
+    )
+
+
 def test_nobody_binds_a_role_that_says_more_than_they_have() -> None:
     roles = granted(rule("get", "pods"))
     wanted = binding("cluster-admin", "ClusterRole", {"kind": "User", "name": "u"})

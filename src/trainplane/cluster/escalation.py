@@ -24,7 +24,10 @@ def role_escalation(user: User, role: Mapping[str, Any], *, roles: Roles) -> str
 
 
 def binding_escalation(user: User, binding: Mapping[str, Any], *, roles: Roles) -> str | None:
-    """Why a user may not store this binding, as `role_escalation` says it; None where there is no such role."""
+    """Why a user may not store this binding, as `role_escalation` says it; None where there is no such role.
+
+    A real server then answers 404 with the binding's resource and the role's name: `rolebindings.… "ROLE" not found`.
+    """
     namespace = binding["metadata"].get("namespace", "") if binding["kind"] == "RoleBinding" else ""
     reference = binding["roleRef"]
     plural = f"{reference['kind'].lower()}s"
@@ -75,12 +78,10 @@ def _covers(owned: Rule, one: Rule) -> bool:
 
 
 def _joined(singles: Iterable[Rule]) -> Iterable[Rule]:
-    """Permissions on one thing put together, their verbs in the order given."""
+    """Permissions on one thing put together, their verbs in the order given and as often, as a real server says them."""
     verbs: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for one in singles:
-        held = verbs.setdefault((one.groups, one.resources, one.names, one.urls), [])
-        if one.verbs[0] not in held:
-            held.append(one.verbs[0])
+        verbs.setdefault((one.groups, one.resources, one.names, one.urls), []).append(one.verbs[0])
     return [Rule(tuple(held), *key) for key, held in verbs.items()]
 
 
