@@ -78,7 +78,7 @@ def _covers(owned: Rule, one: Rule) -> bool:
 
 
 def _joined(singles: Iterable[Rule]) -> Iterable[Rule]:
-    """Permissions on one thing put together, their verbs in the order given and as often, as a real server says them."""
+    """Permissions on one thing put together; verbs keep their order and repetitions, as a real server says them."""
     verbs: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for one in singles:
         verbs.setdefault((one.groups, one.resources, one.names, one.urls), []).append(one.verbs[0])
