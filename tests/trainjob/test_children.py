@@ -192,6 +192,17 @@ def test_a_gang_of_an_elastic_job_needs_the_least_it_can_train_with() -> None:
     assert story.objects[Ref("scheduling.x-k8s.io", "PodGroup", "ns", "job")]["spec"]["minMember"] == 2
 
 
+@pytest.mark.parametrize(("suspend", "put_right"), [(True, True), (False, False)])
+def test_a_gang_is_put_right_while_suspended_and_left_alone_while_pods_run(suspend: bool, put_right: bool) -> None:
+    gangs = runtime(ELASTIC)
+    gangs["spec"]["podGroupPolicy"] = {"coscheduling": {}}
+    story = Story(gangs, trainjob(suspend=suspend))
+    group = Ref("scheduling.x-k8s.io", "PodGroup", "ns", "job")
+    story.edit(group, "spec", "minMember", to=7)
+    story.settle()
+    assert (story.objects[group]["spec"]["minMember"] == 2) is put_right
+
+
 def test_admission_lets_the_size_change_within_the_bounds_alone() -> None:
     story = elastic()
     step = {"kind": "TrainJob", "name": "job", "body": {"spec": {"trainer": {"numNodes": 4}}}}
