@@ -34,6 +34,10 @@ class Denied(Exception):
         super().__init__("; ".join(map(str, problems)))
 
 
+class Refused(Exception):
+    """A server does not take what the controller wants made."""
+
+
 def rjob(
     name: str, replicas: int | None = None, *, job: Raw | None = None, pod: Raw | None = None, **fields: Any
 ) -> Raw:
@@ -138,8 +142,12 @@ class Stage:
             actions = self.decide().actions
             if not actions:
                 return
-            for action in actions:
-                self.act(action)
+            try:
+                for action in actions:
+                    self.act(action)
+            except Refused:
+                # The pass ends here, its status unwritten; whoever carries decisions out tries again later.
+                return
         raise AssertionError("the controller never comes to rest")
 
     def act(self, action: Action) -> None:
@@ -148,7 +156,7 @@ class Stage:
             case Create(raw, _, complaint):
                 if Ref.of(raw) in self.objects:
                     self.events.append(("Warning", complaint, f"{raw['metadata']['name']} already exists"))
-                    return
+                    raise Refused
                 raw = self.born(copy.deepcopy(raw))
                 if raw["kind"] == "Job":
                     raw["spec"] = {"parallelism": 1, "completions": 1, "backoffLimit": 6, **raw["spec"]}
