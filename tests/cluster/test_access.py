@@ -126,6 +126,14 @@ def test_every_user_may_see_what_the_api_is(path: str, answer: bool) -> None:
     assert not granted().allowed(User("nobody"), asked).allowed
 
 
+def test_paths_belong_to_no_namespace() -> None:
+    metrics = role("m", {"verbs": ["get"], "nonResourceURLs": ["/metrics"]}, namespace="")
+    here = Roles(cluster_roles=[metrics], role_bindings=[binding("m", "ClusterRole", TEAM)])
+    assert not here.allowed(ANN, Attributes("get", path="/metrics", namespace="ml")).allowed
+    everywhere = Roles(cluster_roles=[metrics], cluster_role_bindings=[binding("m", "ClusterRole", TEAM, "")])
+    assert everywhere.allowed(ANN, Attributes("get", path="/metrics")).allowed
+
+
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
