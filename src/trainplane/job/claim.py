@@ -1,0 +1,53 @@
+"""Which pods are a Job's own: those it controls, and with a selector of the author's, those that wait for an owner."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainplane.api.batch import TRACKING_FINALIZER
+from trainplane.api.meta import Raw
+from trainplane.api.selectors import from_label_selector
+from trainplane.job.pods import owner
+from trainplane.job.tally import REMOVED, TERMINAL, is_deleting, is_tracked, phase
+from trainplane.reconcile.decision import Patch
+from trainplane.reconcile.view import Ref, View
+
+
+def own_pods(job: Raw, view: View) -> tuple[Raw, ...]:
+    """The pods that the Job controls, by name."""
+    found = (raw for raw in view.controlled_by(job["metadata"].get("uid", "")) if raw["kind"] == "Pod")
+    return tuple(sorted(found, key=lambda pod: str(pod["metadata"]["name"])))
+
+
+def adopted(job: Raw, view: View) -> Iterator[Patch]:
+    """Pods without a controller that a selector of the author's own means.
+
+    A generated selector names the Job's uid, and nobody else's pods have that: those Jobs need not look.
+    """
+    if not job["spec"].get("manualSelector") or job["metadata"].get("deletionTimestamp"):
+        return
+    selector = from_label_selector(job["spec"].get("selector"))
+    for pod in view.all("", "Pod", namespace=job["metadata"].get("namespace", "")):
+        owners = pod["metadata"].get("ownerReferences") or []
+        lonely = not any(one.get("controller") for one in owners) and not is_deleting(pod)
+        if lonely and phase(pod) not in TERMINAL and selector.matches(pod["metadata"].get("labels") or {}):
+            finalizers = pod["metadata"].get("finalizers") or []
+            tracked = finalizers if is_tracked(pod) else [*finalizers, TRACKING_FINALIZER]
+            yield _patch(pod, {"ownerReferences": [*owners, owner(job)], "finalizers": tracked})
+
+
+def untracked(pod: Raw) -> Patch:
+    """The pod let go: its tracking finalizer removed."""
+    others = [one for one in pod["metadata"].get("finalizers") or () if one != TRACKING_FINALIZER]
+    return _patch(pod, {"finalizers": others or None})
+
+
+def sent_away(pod: Raw) -> Patch:
+    """The pod let go before it is deleted, and marked, so that its going is not taken for a failure."""
+    return _patch(pod, {**untracked(pod).patch["metadata"], "annotations": {REMOVED: "true"}})
+
+
+def _patch(pod: Raw, metadata: dict[str, Any]) -> Patch:
+    # A list is replaced whole, so the version guards what others may have added to it.
+    version = pod["metadata"].get("resourceVersion")
+    guarded = {**metadata, "resourceVersion": version} if version else metadata
+    return Patch(Ref.of(pod), {"metadata": guarded}, uid=pod["metadata"].get("uid", ""))

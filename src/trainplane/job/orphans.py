@@ -1,0 +1,41 @@
+"""Pods whose Job is gone: nobody will count them any more, so their tracking finalizer must not keep them."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from trainplane.api.meta import Raw
+from trainplane.job.claim import untracked
+from trainplane.job.tally import is_tracked
+from trainplane.reconcile.controller import Controller
+from trainplane.reconcile.decision import NOTHING, Decision
+from trainplane.reconcile.view import Ref, View
+
+
+def reconcile(pod: Raw, view: View, now: datetime) -> Decision:  # noqa: ARG001 - every controller is told the time
+    """Let a pod go that no Job counts."""
+    if not is_tracked(pod) or job_of(pod, view) is not None:
+        return NOTHING
+    return Decision((untracked(pod),))
+
+
+def job_of(pod: Raw, view: View) -> Raw | None:
+    """The Job that controls the pod, if it is there; another of the same name is another."""
+    for owner in pod["metadata"].get("ownerReferences") or ():
+        if owner.get("controller") and owner["kind"] == "Job":
+            job = view.get(Ref("batch", "Job", pod["metadata"].get("namespace", ""), owner["name"]))
+            if job is not None and job["metadata"].get("uid") == owner["uid"]:
+                return job
+    return None
+
+
+def pods_of(job: Raw, view: View) -> Iterator[Ref]:
+    """The pods that a Job controls, or controlled."""
+    for raw in view.controlled_by(job["metadata"].get("uid", "")):
+        if raw["kind"] == "Pod":
+            yield Ref.of(raw)
+
+
+ORPHANS = Controller(
+    name="job-orphans", group="", kind="Pod", reconcile=reconcile, watches=((("batch", "Job"), pods_of),)
+)
+"""The controller of pods without a Job."""
