@@ -175,7 +175,7 @@ class _Apply:
         version = self._patch["apiVersion"]
         managed = {**self._managed, who: Owned(fields, version, last.time if last else "")}
         new = merged(self._live, self._patch, self._schema)
-        if last:
+        if last and difference(last.fields, fields):
             new = self._pruned(new, managed, without(last.fields, self._ignored))
         change = _noticed(difference_of(self._live, new, self._schema), self._ignored)
         conflicts = _conflicts(managed, change, who)
