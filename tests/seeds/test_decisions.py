@@ -82,6 +82,12 @@ def test_launcher_and_worker_are_enough_for_mpi() -> None:
     assert set(said.values()) == {Severity.INFO}
 
 
+def test_the_launcher_of_an_ome_document_waits_for_its_workers_and_ends_the_job() -> None:
+    text = runtime(job("launcher"), job("worker"), policy="numNodes: 4\nmpi:\n  numProcPerNode: 4")
+    said = heard(text, trainjob())
+    assert (said["TP121"], said["TP122"]) == (Severity.INFO, Severity.INFO)
+
+
 def test_initializers_are_found_by_their_exact_names_only() -> None:
     stages = (job("dataset-initializer"), job("node", before="dataset-initializer"))
     assert heard(runtime(*stages))["TP039"] is Severity.INFO

@@ -15,7 +15,6 @@ from trainplane.api.rules import (
     DIALECT,
     FRAMEWORK_INFERRED,
     INITIALIZER_INFERRED,
-    LAUNCHER_INFERRED,
     NO_EQUIVALENT,
     OLD_OPERATOR_KIND,
     TRAINER_INFERRED,
@@ -179,7 +178,7 @@ def _runtime(raw: Raw, draft: Draft, *, dialect: bool) -> Raw:
             new = _label(new, template, ANCESTOR_LABEL, value=step, draft=draft)
             labelled[(*JOBS, index, "name")] = f"converted, it carries the label {ANCESTOR_LABEL}: {step}"
     for problem in roles.problems:
-        told = problem.rule in (TRAINER_INFERRED, LAUNCHER_INFERRED, INITIALIZER_INFERRED) and problem.path in labelled
+        told = problem.rule in (TRAINER_INFERRED, INITIALIZER_INFERRED) and problem.path in labelled
         draft.notes.append(msgspec.structs.replace(problem, todo=labelled[problem.path]) if told else problem)
     return dict(_framework(new, roles, draft, dialect=dialect))
 
@@ -194,7 +193,12 @@ def _unlabelled(roles: Roles) -> list[tuple[int, str]]:
         (roles.dataset_initializer, DATASET_INITIALIZER),
         (roles.model_initializer, MODEL_INITIALIZER),
     )
-    return [(role.index, step) for role, step in parts if role and role.container and role.found is not Found.LABEL]
+    return [
+        (role.index, step)
+        for role, step in parts
+        # A launcher that is labelled is taken at its word, also when it does not say that it waits for the workers.
+        if role and role.container and role.found is not Found.LABEL and role is not roles.launcher
+    ]
 
 
 def _framework(raw: Raw, roles: Roles, draft: Draft, *, dialect: bool) -> Raw:

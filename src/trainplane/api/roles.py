@@ -147,7 +147,8 @@ class _Cast:
             return self.take(named[0], Found.LABEL, container=NODE)
         if not any(self.step(i) == TRAINER_STEP for i in self.free):
             what = "the job launcher is taken for the MPI launcher by its name"
-            self.say(LAUNCHER_INFERRED, named[0], what, todo=_label_it(TRAINER_STEP))
+            todo = f"{_label_it(TRAINER_STEP)}, and say dependsOn and successPolicy too"
+            self.say(LAUNCHER_INFERRED, named[0], what, todo=todo)
         return self.take(named[0], Found.NAME, container=NODE)
 
     def trainer(self) -> Role | None:

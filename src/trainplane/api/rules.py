@@ -287,8 +287,10 @@ LAUNCHER_INFERRED = Rule(
     "TP040",
     Severity.INFO,
     "The MPI launcher was inferred",
-    "With mlPolicy.mpi the job called launcher starts mpirun, and a TrainJob's image, command and args go to it. "
-    "Kubeflow Trainer wants the label trainer.kubeflow.org/trainjob-ancestor-step: trainer on it for that.",
+    "With mlPolicy.mpi the job called launcher starts mpirun, and a TrainJob's image, command and args go to it. It "
+    "starts when the workers are ready, and the job is complete when it is. Kubeflow Trainer wants the label "
+    "trainer.kubeflow.org/trainjob-ancestor-step: trainer on it. A launcher with the label is taken at its word: give "
+    "it a dependsOn, and the JobSet a successPolicy, along with the label.",
     bad="mpi: {}\nreplicatedJobs:\n- name: launcher\n- name: node",
     good="mpi: {}\nreplicatedJobs:\n- name: launcher\n  template:\n    metadata:\n      labels:\n"
     "        trainer.kubeflow.org/trainjob-ancestor-step: trainer\n- name: node",
