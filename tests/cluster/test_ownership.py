@@ -94,6 +94,7 @@ def test_items_keep_their_place() -> None:
     assert ports(raw) == [0, 3, 1]
     raw = applied(raw, service(9, 1, 8), "m3")
     assert ports(raw) == [0, 3, 9, 1, 8]
+    assert ports(applied(applied(None, service(1, 2)), service(8, 1, 9), "m2")) == [8, 1, 2, 9]
 
 
 def test_a_missing_protocol_is_tcp() -> None:
