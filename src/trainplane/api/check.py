@@ -219,7 +219,7 @@ class _Walk:
                     f"{shown(value)} does not have the form of {name_of(self._path_now)}",
                     f"it must match {pattern}",
                 )
-        if schema.get("format") == "date-time" and not _is_time(value):
+        if schema.get("format") == "date-time" and not is_time(value):
             self._say(rules.WRONG_FORM, f"{shown(value)} is no time", "write it as 2030-01-31T12:00:00Z")
         self._enum(value, schema)
 
@@ -235,7 +235,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value - value == 0
 
 
-def _is_time(text: str) -> bool:
+def is_time(text: str) -> bool:
+    """Whether a text is a time as RFC 3339 has it."""
     found = _TIME.match(text)
     if found is None:
         return False

@@ -1,1 +1,118 @@
-"""The verbs over the Store."""
+"""Api: the verbs of the Kubernetes API over the Store; a Client for whoever lives in this process."""
+
+import random
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from datetime import datetime
+
+import orjson
+
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import Raw
+from trainplane.api.ref import Ref
+from trainplane.cluster.admission import Admission
+from trainplane.cluster.bodies import Body
+from trainplane.cluster.client import Change, Happened, Page, Patch
+from trainplane.cluster.deletion import Deletion
+from trainplane.cluster.errors import NotFound
+from trainplane.cluster.ground import SYSTEM, Call, Companions, Ground
+from trainplane.cluster.options import DeleteOptions, Options
+from trainplane.cluster.parts import Parts
+from trainplane.cluster.reads import Reads
+from trainplane.cluster.store import Store
+from trainplane.cluster.writes import Writes
+
+MANAGER = "trainplane"
+"""Who owns what this process writes without saying who."""
+_CHANCE = random.SystemRandom()
+
+
+class Api:
+    """A cluster's API in this process."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        kinds: Iterable[Kind],
+        now: Callable[[], datetime],
+        admission: Mapping[str, Admission] | None = None,
+        uid: Callable[[], str] = lambda: str(uuid.uuid4()),
+        place: Callable[[int], int] = _CHANCE.randrange,
+        companions: Companions = lambda _: (),
+        manager: str = MANAGER,
+    ) -> None:
+        """`place` picks a number below the one it is given; `companions` are what every new namespace holds."""
+        self.kinds = tuple(kinds)
+        self.ground = Ground(
+            store,
+            kinds=self.kinds,
+            admission=admission or {},
+            now=now,
+            uid=uid,
+            place=place,
+            companions=companions,
+        )
+        self.reads = Reads(self.ground)
+        self.writes = Writes(self.ground)
+        self.deletion = Deletion(self.ground)
+        self.parts = Parts(self.ground, self.writes, self.deletion)
+        self._manager = manager
+
+    def _call(self, ref: Ref, *, subresource: str = "", options: Options | None = None) -> Call:
+        row = self.ground.row(ref.group, ref.kind)
+        if row is None:
+            raise NotFound.resource()
+        return Call(row, ref.namespace, ref.name, subresource, options or Options(), SYSTEM, self._manager)
+
+    async def get(self, ref: Ref) -> Raw:
+        """The object."""
+        return self.reads.get(self._call(ref)).object
+
+    async def list(
+        self, kind: Kind, *, namespace: str = "", labels: str = "", fields: str = "", limit: int = 0, after: str = ""
+    ) -> Page:
+        """The objects of a kind, in one namespace or in all."""
+        options = Options(label_selector=labels, field_selector=fields, limit=limit, continue_=after)
+        found = await self.reads.list(Call(kind, namespace, options=options))
+        return Page(tuple(stored.object for stored in found.items), str(found.revision), found.after)
+
+    async def watch(
+        self, kind: Kind, *, namespace: str = "", labels: str = "", fields: str = "", since: str
+    ) -> AsyncIterator[Change]:
+        """What happens to objects of a kind from a list's resourceVersion on; raises Expired when that is too old."""
+        options = Options(label_selector=labels, field_selector=fields, resource_version=since)
+        async for events in self.reads.watch(Call(kind, namespace, options=options)):
+            for event in events:
+                yield Change(Happened(event.type), orjson.loads(event.encoded))
+
+    async def create(self, obj: Raw) -> Raw:
+        """Make an object; raises AlreadyExists."""
+        metadata = obj.get("metadata") or {}
+        ref = Ref.of({**obj, "metadata": {"name": "", **metadata}})
+        return (await self.writes.create(self._call(ref._replace(name="")), Body(obj))).object
+
+    async def apply(self, obj: Raw, *, manager: str, uid: str = "", force: bool = False) -> Raw:
+        """Own the fields of `obj`; with a uid, only on the object that has it."""
+        call = self._call(Ref.of(obj), options=Options(field_manager=manager, force=force))
+        return (await self.writes.apply(call, obj, uid=uid)).object
+
+    async def patch(self, ref: Ref, patch: Patch, *, uid: str = "", subresource: str = "") -> Raw:
+        """Change an object; with a uid, only the object that has it."""
+        call = self._call(ref, subresource=subresource)
+        if subresource == "scale":
+            return (await self.parts.rescale(call, patch.form, Body(patch.body))).object
+        return (await self.writes.patch(call, patch.form, patch.body, uid=uid)).object
+
+    async def set_status(self, ref: Ref, status: Raw, *, uid: str = "") -> Raw:
+        """Make this the object's status; with a uid, only on the object that has it."""
+        operations = [{"op": "add", "path": "/status", "value": status}]
+        return await self.patch(ref, Patch.json(operations), uid=uid, subresource="status")
+
+    async def bind(self, pod: Ref, node: str) -> None:
+        """Place a pod on a node."""
+        await self.parts.bind(self._call(pod, subresource="binding"), {"target": {"kind": "Node", "name": node}})
+
+    async def delete(self, ref: Ref, *, uid: str = "", propagation: str = "Background") -> None:
+        """Delete an object; with a uid, only the object that has it."""
+        await self.deletion.delete(self._call(ref), DeleteOptions(propagation=propagation, uid=uid or None))

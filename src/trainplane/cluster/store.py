@@ -155,6 +155,11 @@ class Store:
         shelf = self._shelves.get(resource)
         return shelf.count(namespace) if shelf else 0
 
+    def changed(self, resource: str) -> int:
+        """The newest revision at which an object of a resource changed; whoever kept something of it knows it is old."""
+        shelf = self._shelves.get(resource)
+        return (shelf.history[-1].revision if shelf.history else shelf.dropped) if shelf else 0
+
     def resources(self) -> Sequence[str]:
         """The resources that have objects."""
         return sorted(resource for resource, shelf in self._shelves.items() if shelf.objects)

@@ -1,0 +1,151 @@
+"""The bodies of requests: JSON and YAML read into objects, with the keys that were written twice."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+import yaml
+
+from trainplane.cluster.errors import BadRequest
+
+MAX_NODES = 500_000
+"""How many values a body may hold once its aliases are written out."""
+_SHOWN = 30
+
+
+class Body:
+    """A body that was read; `repeated` has, by the identity of an object in it, the keys that it was given twice."""
+
+    __slots__ = ("lines", "repeated", "value")
+
+    def __init__(self, value: Any, repeated: Mapping[int, list[str]] | None = None, lines: list[str] | None = None):
+        self.value = value
+        self.repeated = repeated or {}
+        self.lines = lines or []
+        """What YAML says of keys that were written twice, by line."""
+
+
+class NotReadable(ValueError):
+    """A body that is no JSON or YAML; the message is in the words of the API server's own reader."""
+
+
+def read_json(data: bytes, *, lenient: bool = False) -> Body:
+    """Read JSON; `lenient` does not look for keys that are written twice. Raises NotReadable."""
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise NotReadable(_json_fault(data, error.pos)) from None
+    if lenient or not isinstance(value, dict):
+        return Body(value)
+    repeated: dict[int, list[str]] = {}
+
+    def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            seen: set[str] = set()
+            repeated[id(made)] = [key for key, _ in pairs if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
+        return made
+
+    try:
+        again = json.loads(data, object_pairs_hook=noted)
+    except RecursionError:
+        raise NotReadable("exceeded max depth") from None
+    return Body(again, repeated) if repeated else Body(value)
+
+
+def read_yaml(data: bytes) -> Body:
+    """Read one YAML document; of keys that are written twice the last counts. Raises NotReadable."""
+    lines: list[str] = []
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise NotReadable("yaml: invalid UTF-8") from None
+    loader = _Loader(text)
+    try:
+        loader.lines = lines
+        value = loader.get_single_data()
+        if _size(value) > MAX_NODES:
+            raise NotReadable("yaml: document contains excessive aliasing")
+        # JSON and back: keys that are numbers become text, and aliases become copies.
+        return Body(orjson.loads(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)), lines=lines)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f"line {mark.line}: " if mark and mark.line else ""
+        raise NotReadable(f"yaml: {line}{error.problem or 'could not be read'}") from None
+    except (yaml.YAMLError, orjson.JSONEncodeError, orjson.JSONDecodeError, RecursionError, ValueError) as error:
+        if isinstance(error, NotReadable):
+            raise
+        raise NotReadable("yaml: could not be read") from None
+    finally:
+        loader.dispose()
+
+
+class _Loader(yaml.SafeLoader):
+    """A loader that keeps times as text and notes keys that are there already."""
+
+    lines: list[str]
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """One mapping."""
+        if isinstance(node, yaml.MappingNode):
+            self.flatten_mapping(node)
+            seen: set[str] = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in seen:
+                        self.lines.append(f'line {key.start_mark.line + 1}: key "{key.value}" already set in map')
+                    seen.add(key.value)
+        return super().construct_mapping(node, deep=deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _size(value: Any, budget: int = MAX_NODES) -> int:
+    """How many values there are, as far as the budget."""
+    count, waiting = 0, [value]
+    while waiting and count <= budget:
+        each = waiting.pop()
+        count += 1
+        if isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+    return count
+
+
+def _json_fault(data: bytes, at: int) -> str:
+    """What Go says of text that is no JSON."""
+    text = data.decode(errors="replace")
+    if not text.strip() or at >= len(text.rstrip()):
+        return "unexpected end of JSON input"
+    character = text[at]
+    before = text[:at].rstrip()
+    if before.endswith(("{", ",")) and _is_in_object(before):
+        return f"invalid character '{character}' looking for beginning of object key string"
+    if before.endswith((":", "[", ",")) or not before:
+        return f"invalid character '{character}' looking for beginning of value"
+    return f"invalid character '{character}' after top-level value"
+
+
+def _is_in_object(before: str) -> bool:
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"', "", before)
+    depth = []
+    for character in bare:
+        if character in "{[":
+            depth.append(character)
+        elif character in "}]" and depth:
+            depth.pop()
+    return bool(depth) and depth[-1] == "{"
+
+
+def unrecognized(kind: str, data: bytes, fault: str) -> BadRequest:
+    """A body in which no object can be found."""
+    text = data.decode(errors="replace")
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
+    return BadRequest(f"the object provided is unrecognized (must be of type {kind}): {fault} ({shown})")

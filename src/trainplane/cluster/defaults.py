@@ -1,0 +1,278 @@
+"""The defaults of built-in kinds: what an API server fills in when an object is read, before anyone owns it."""
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import Raw
+from trainplane.api.schema import Schema, openapi
+
+_MODE = 420
+"""0644, the mode of files in volumes."""
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+NEVER_LIMIT = 2**31 - 1
+
+
+def defaulted(raw: Raw, row: Kind) -> Raw:
+    """The object with what its schema and its kind fill in."""
+    filled = fill(raw, openapi(row.type))
+    step = _STEPS.get((row.group, row.kind))
+    return step(filled) if step else filled
+
+
+def fill(value: Any, schema: Schema) -> Any:
+    """A value with its schema's defaults; what has none is shared and not copied."""
+    if isinstance(value, dict):
+        properties, others = schema.get("properties"), schema.get("additionalProperties")
+        if properties is None:
+            return {name: fill(item, others) for name, item in value.items()} if others else value
+        filled = {name: fill(item, properties[name]) if name in properties else item for name, item in value.items()}
+        for name, child in properties.items():
+            if "default" in child and filled.get(name) is None:
+                filled[name] = child["default"]
+        return filled
+    if isinstance(value, list) and "items" in schema:
+        return [fill(item, schema["items"]) for item in value]
+    return value
+
+
+def _under(raw: Raw, **defaults: Any) -> Raw:
+    """The object with these fields where it has none of that name; those given come after."""
+    return {**raw, **{name: item for name, item in defaults.items() if name not in raw}}
+
+
+def _at(raw: Raw, name: str, step: Callable[[Raw], Raw], *, made: bool = False) -> Raw:
+    """The object with one field put through a step, if it is there or is to be made."""
+    inner = raw.get(name)
+    if inner is None and not made:
+        return raw
+    return {**raw, name: step(inner or {})}
+
+
+def pod_spec(spec: Raw) -> Raw:
+    """A pod's spec."""
+    filled = dict(spec)
+    for name in ("initContainers", "containers", "ephemeralContainers"):
+        if spec.get(name):
+            filled[name] = [_container(each) for each in spec[name]]
+    if spec.get("volumes"):
+        filled["volumes"] = [_volume(each) for each in spec["volumes"]]
+    filled = _under(
+        filled,
+        restartPolicy="Always",
+        terminationGracePeriodSeconds=30,
+        dnsPolicy="ClusterFirst",
+        securityContext={},
+        schedulerName="default-scheduler",
+    )
+    if filled.get("serviceAccountName") or filled.get("serviceAccount"):
+        name = filled.get("serviceAccountName") or filled["serviceAccount"]
+        filled |= {"serviceAccountName": name, "serviceAccount": name}
+    if filled.get("hostNetwork"):
+        for name in ("initContainers", "containers"):
+            if filled.get(name):
+                filled[name] = [_host_ports(each) for each in filled[name]]
+    return filled
+
+
+def _container(raw: Raw) -> Raw:
+    filled = dict(raw)
+    for name in _PROBES:
+        if name in raw:
+            filled[name] = _under(raw[name], **_PROBE)
+            if "httpGet" in filled[name]:
+                filled[name]["httpGet"] = _under(filled[name]["httpGet"], path="/", scheme="HTTP")
+    if raw.get("env"):
+        filled["env"] = [_env(each) for each in raw["env"]]
+    filled["resources"] = _resources(raw.get("resources") or {})
+    image = raw.get("image") or ""
+    last = image.rpartition("/")[2]
+    newest = "@" not in last and (":" not in last or last.endswith(":latest"))
+    return _under(
+        filled,
+        terminationMessagePath="/dev/termination-log",
+        terminationMessagePolicy="File",
+        imagePullPolicy="Always" if newest else "IfNotPresent",
+    )
+
+
+def _env(raw: Raw) -> Raw:
+    source = raw.get("valueFrom")
+    if isinstance(source, Mapping) and isinstance(source.get("fieldRef"), Mapping):
+        return {**raw, "valueFrom": {**source, "fieldRef": _under({**source["fieldRef"]}, apiVersion="v1")}}
+    return raw
+
+
+def _resources(raw: Raw) -> Raw:
+    """Requests follow limits where only these are given."""
+    limits, requests = raw.get("limits"), raw.get("requests") or {}
+    if not limits:
+        return raw
+    return {**raw, "requests": {**{name: limits[name] for name in limits if name not in requests}, **requests}}
+
+
+def _host_ports(raw: Raw) -> Raw:
+    if not raw.get("ports"):
+        return raw
+    ports = [
+        _under(port, hostPort=port["containerPort"]) if port.get("containerPort") else port for port in raw["ports"]
+    ]
+    return {**raw, "ports": ports}
+
+
+def _volume(raw: Raw) -> Raw:
+    if set(raw) <= {"name"}:
+        return {**raw, "emptyDir": {}}
+    filled = dict(raw)
+    for name in ("secret", "configMap", "downwardAPI", "projected"):
+        if isinstance(raw.get(name), Mapping):
+            filled[name] = _under(raw[name], defaultMode=_MODE)
+    if isinstance(raw.get("hostPath"), Mapping):
+        filled["hostPath"] = _under(raw["hostPath"], type="")
+    return filled
+
+
+def _pod(raw: Raw) -> Raw:
+    return _at(raw, "spec", lambda spec: _under(pod_spec(spec), enableServiceLinks=True), made=True)
+
+
+def _template(raw: Raw) -> Raw:
+    return {**raw, "metadata": raw.get("metadata") or {}, "spec": pod_spec(raw.get("spec") or {})}
+
+
+def _job_spec(spec: Raw) -> Raw:
+    filled = _at(spec, "template", _template, made=True)
+    if "completions" not in spec and "parallelism" not in spec:
+        filled |= {"completions": 1, "parallelism": 1}
+    filled = _under(filled, parallelism=1)
+    per_index = spec.get("backoffLimitPerIndex") is not None
+    failing = spec.get("podFailurePolicy") is not None
+    filled = _under(
+        filled,
+        backoffLimit=NEVER_LIMIT if per_index else 6,
+        completionMode="NonIndexed",
+        suspend=False,
+        manualSelector=False,
+        podReplacementPolicy="Failed" if failing else "TerminatingOrFailed",
+    )
+    if failing:
+        filled["podFailurePolicy"] = _failure_policy(spec["podFailurePolicy"])
+    return filled
+
+
+def _failure_policy(raw: Raw) -> Raw:
+    rules = []
+    for rule in raw.get("rules") or ():
+        conditions = rule.get("onPodConditions")
+        if conditions:
+            rule = {**rule, "onPodConditions": [_under(each, status="True") for each in conditions]}
+        rules.append(rule)
+    return {**raw, "rules": rules} if rules else raw
+
+
+def _job(raw: Raw) -> Raw:
+    return _at(raw, "spec", _job_spec, made=True)
+
+
+def _service_spec(spec: Raw) -> Raw:
+    filled = _under(spec, sessionAffinity="None", type="ClusterIP")
+    if spec.get("ports"):
+        filled["ports"] = [_under(port, protocol="TCP", targetPort=port.get("port")) for port in spec["ports"]]
+    if filled["type"] in ("NodePort", "LoadBalancer"):
+        filled = _under(filled, externalTrafficPolicy="Cluster")
+    if filled["type"] == "LoadBalancer":
+        filled = _under(filled, allocateLoadBalancerNodePorts=True)
+    if filled["type"] != "ExternalName":
+        filled = _under(filled, internalTrafficPolicy="Cluster")
+    if filled["sessionAffinity"] == "ClientIP":
+        filled = _under(filled, sessionAffinityConfig={"clientIP": {"timeoutSeconds": 10800}})
+    return filled
+
+
+def _service(raw: Raw) -> Raw:
+    return _at(raw, "spec", _service_spec, made=True)
+
+
+def _secret(raw: Raw) -> Raw:
+    """A Secret's stringData goes into its data; it is dropped later, when who owns it has been noted."""
+    return _under(raw, type="Opaque")
+
+
+def secret_kept(raw: Raw) -> Raw:
+    """A Secret as it is stored: what stringData says is in data."""
+    said = raw.get("stringData")
+    if said is None:
+        return raw
+    kept = {name: item for name, item in raw.items() if name not in ("stringData", "data", "type")}
+    encoded = {name: b64encode(text.encode()).decode() for name, text in said.items()}
+    data = {**(raw.get("data") or {}), **encoded}
+    return {**kept, **({"data": data} if data else {}), "type": raw.get("type", "Opaque")}
+
+
+def _namespace(raw: Raw) -> Raw:
+    name = raw["metadata"].get("name")
+    labels = {**(raw["metadata"].get("labels") or {})}
+    if name:
+        labels["kubernetes.io/metadata.name"] = name
+    return {**raw, "metadata": {**raw["metadata"], **({"labels": labels} if labels else {})}}
+
+
+def _claim(raw: Raw) -> Raw:
+    return _at(raw, "spec", lambda spec: _under(spec, volumeMode="Filesystem"), made=True)
+
+
+def _limit_range(raw: Raw) -> Raw:
+    def item(limit: Raw) -> Raw:
+        if limit.get("type") != "Container":
+            return limit
+        filled = dict(limit)
+        most, least = limit.get("max") or {}, limit.get("min") or {}
+        default = {**most, **(limit.get("default") or {})}
+        request = {**least, **default, **(limit.get("defaultRequest") or {})}
+        if default:
+            filled["default"] = default
+        if request:
+            filled["defaultRequest"] = request
+        return filled
+
+    return _at(raw, "spec", lambda spec: {**spec, "limits": [item(each) for each in spec.get("limits") or ()]})
+
+
+def _priority_class(raw: Raw) -> Raw:
+    return _under(raw, preemptionPolicy="PreemptLowerPriority")
+
+
+def _binding(raw: Raw) -> Raw:
+    group = "rbac.authorization.k8s.io"
+    filled = _at(raw, "roleRef", lambda ref: _under(ref, apiGroup=group))
+    if raw.get("subjects"):
+        filled["subjects"] = [_subject(each, group) for each in raw["subjects"]]
+    return filled
+
+
+def _subject(raw: Raw, group: str) -> Raw:
+    return raw if raw.get("kind") == "ServiceAccount" else _under(raw, apiGroup=group)
+
+
+def _autoscaler(raw: Raw) -> Raw:
+    def spec(given: Raw) -> Raw:
+        return _under(given, minReplicas=1)
+
+    return _at(raw, "spec", spec)
+
+
+_STEPS: dict[tuple[str, str], Callable[[Raw], Raw]] = {
+    ("", "Pod"): _pod,
+    ("batch", "Job"): _job,
+    ("", "Service"): _service,
+    ("", "Secret"): _secret,
+    ("", "Namespace"): _namespace,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "LimitRange"): _limit_range,
+    ("scheduling.k8s.io", "PriorityClass"): _priority_class,
+    ("rbac.authorization.k8s.io", "RoleBinding"): _binding,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _binding,
+    ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
+}

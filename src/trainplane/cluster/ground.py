@@ -1,0 +1,108 @@
+"""What the verbs stand on: the Store, the kinds, the clock, and the sources of uids and of chance."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import Raw
+from trainplane.api.ref import Ref
+from trainplane.cluster.access import User
+from trainplane.cluster.admission import Admission, Lookup
+from trainplane.cluster.log import Key, Stored
+from trainplane.cluster.options import Options
+from trainplane.cluster.store import Store
+
+SYSTEM = User("system:trainplane", ("system:masters", "system:authenticated"))
+"""Who calls from within this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One verb on one kind, and who asks for it."""
+
+    row: Kind
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    options: Options = field(default_factory=Options)
+    user: User = SYSTEM
+    manager: str = ""
+    """Who owns what is written, where the options do not say."""
+
+    @property
+    def key(self) -> Key:
+        """Where the object is."""
+        return Key(self.row.resource, self.namespace, self.name)
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing is to be kept."""
+        return bool(self.options.dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a verb answers with: JSON as it is stored where that can be had, else an object; and what to warn of."""
+
+    code: int
+    object: Raw
+    encoded: bytes | None = None
+    warnings: tuple[str, ...] = ()
+
+
+Companions = Callable[[Raw], Iterable[Raw]]
+"""What every new namespace holds from the start."""
+
+
+class Ground:
+    """The world of the verbs."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        kinds: Iterable[Kind],
+        admission: Mapping[str, Admission],
+        now: Callable[[], datetime],
+        uid: Callable[[], str],
+        place: Callable[[int], int],
+        companions: Companions = lambda _: (),
+    ) -> None:
+        """`place` picks a number below the one it is given, for names and addresses."""
+        self.store = store
+        self.admission = admission
+        self.now = now
+        self.uid = uid
+        self.place = place
+        self.companions = companions
+        self._by_kind: dict[tuple[str, str], Kind] = {}
+        for row in kinds:
+            self._by_kind.setdefault((row.group, row.kind), row)
+
+    def row(self, group: str, kind: str) -> Kind | None:
+        """The served kind of a group."""
+        return self._by_kind.get((group, kind))
+
+    def find(self, key: Key) -> Stored | None:
+        """What is stored at a key."""
+        return self.store.get(key)
+
+    def lookup(self, ref: Ref) -> Raw | None:
+        """The object of a Ref, read live."""
+        row = self.row(ref.group, ref.kind)
+        stored = self.store.get(Key(row.resource, ref.namespace, ref.name)) if row else None
+        return stored.object if stored else None
+
+    @property
+    def looking(self) -> Lookup:
+        """The lookup, as admission is given it."""
+        return self.lookup
+
+    def stamp(self) -> str:
+        """The time as metadata has it, in whole seconds."""
+        return self.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+Verb = Callable[[Call, Any], Awaitable[Answer]]

@@ -1,0 +1,138 @@
+"""Answers: objects, lists, tables and refusals as HTTP responses, in the form that was asked for."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+import yaml
+from aiohttp import web
+from multidict import CIMultiDict
+
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import Raw
+from trainplane.cluster.discovery import Document
+from trainplane.cluster.errors import ApiError, BadRequest, NotAcceptable
+from trainplane.cluster.log import Stored
+from trainplane.cluster.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Form
+from trainplane.cluster.reads import Listed
+from trainplane.cluster.resources import resource_of
+from trainplane.cluster.tables import include_problem, partial, table
+from trainplane.cluster.wire import JSON, YAML
+
+_META = "meta.k8s.io/v1"
+_NOT_KEPT = ("Cache-Control", "no-cache, private")
+
+
+def respond(
+    body: Any, *, code: int = 200, form: Form, warnings: Iterable[str] = (), pretty: bool = False
+) -> web.Response:
+    """A response with a JSON value, or with JSON that is written already."""
+    headers = CIMultiDict([_NOT_KEPT, ("Content-Type", form.media)])
+    for warning in warnings:
+        headers.add("Warning", f"299 - {_quoted(warning)}")
+    return web.Response(status=code, body=encoded(body, form.media, pretty=pretty), headers=headers)
+
+
+def encoded(body: Any, media: str, *, pretty: bool = False) -> bytes:
+    """A JSON value in a media type."""
+    if isinstance(body, bytes):
+        if media == JSON and not pretty:
+            return body
+        body = orjson.loads(body)
+    if media == YAML:
+        return yaml.dump(body, Dumper=_Dumper, allow_unicode=True, width=2**31).encode()
+    return orjson.dumps(body, option=orjson.OPT_INDENT_2 if pretty else 0)
+
+
+class _Dumper(yaml.CSafeDumper):
+    """YAML as the API server writes it: times in quotes, no references."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
+        """Write everything out."""
+        return True
+
+
+def refusal(error: ApiError, *, media: str = JSON) -> web.Response:
+    """A Status that refuses."""
+    headers = CIMultiDict([_NOT_KEPT, ("Content-Type", media)])
+    if error.retry_after:
+        headers.add("Retry-After", str(error.retry_after))
+    if error.http == 401:
+        headers.add("WWW-Authenticate", "Bearer")
+    return web.Response(status=error.http, body=encoded(error.status(), media), headers=headers)
+
+
+def no_page() -> web.Response:
+    """The answer on paths that lead nowhere."""
+    return web.Response(status=404, text="404 page not found\n", content_type="text/plain", charset="utf-8")
+
+
+def document(found: Document, *, matching: str = "") -> web.Response:
+    """An answer that does not change, or that it has not changed."""
+    headers = {"Etag": found.etag, "Vary": "Accept", "Cache-Control": "public"}
+    if matching and found.etag in matching:
+        return web.Response(status=304, headers=headers)
+    return web.Response(body=found.body, headers={**headers, "Content-Type": found.content_type})
+
+
+def object_in(raw: Raw, form: Form, *, now: datetime, include: str = "") -> Any:
+    """One object in the form that was asked for."""
+    if not form.kind or raw.get("kind") == "Status":
+        return raw
+    if form.kind == TABLE:
+        if problem := include_problem(include):
+            raise BadRequest(problem)
+        metadata = {"resourceVersion": version} if (version := raw["metadata"].get("resourceVersion")) else {}
+        return table(
+            [raw], api_version=raw["apiVersion"], kind=raw["kind"], now=now, include=include, metadata=metadata
+        )
+    if form.kind == PARTIAL_LIST:
+        raise NotAcceptable(f"you requested {PARTIAL_LIST}, but the requested object is not a list")
+    return partial(raw)
+
+
+def list_in(row: Kind, found: Listed, form: Form, *, now: datetime, include: str = "") -> Any:
+    """A list in the form that was asked for; JSON as it is stored where that will do."""
+    metadata: Raw = {"resourceVersion": str(found.revision)}
+    if found.after:
+        metadata["continue"] = found.after
+    if found.remaining is not None:
+        metadata["remainingItemCount"] = found.remaining
+    if form.kind == TABLE:
+        if problem := include_problem(include):
+            raise BadRequest(problem)
+        objects = [stored.object for stored in found.items]
+        return table(objects, api_version=row.api_version, kind=row.kind, now=now, include=include, metadata=metadata)
+    if form.kind == PARTIAL_LIST:
+        items = [partial(stored.object) for stored in found.items]
+        return {"kind": PARTIAL_LIST, "apiVersion": _META, "metadata": metadata, "items": items}
+    if form.kind == PARTIAL:
+        package = row.group.partition(".")[0] or "core"
+        what = "*unstructured.UnstructuredList" if resource_of(row).custom else f"*{package}.{row.list_kind}"
+        raise NotAcceptable(f"you requested {PARTIAL}, but the requested object is a list ({what})")
+    if resource_of(row).custom and "continue" not in metadata:
+        metadata["continue"] = ""
+    return list_bytes(row, metadata, found.items)
+
+
+def list_bytes(row: Kind, metadata: Raw, items: Iterable[Stored]) -> bytes:
+    """The JSON of a list; the items of built-in kinds are without their kind and apiVersion."""
+    head = {"kind": row.list_kind, "apiVersion": row.api_version, "metadata": metadata}
+    values: Iterable[bytes] = (stored.value for stored in items)
+    if not resource_of(row).custom:
+        opening = orjson.dumps({"kind": row.kind, "apiVersion": row.api_version})[:-1] + b","
+        values = (_without(value, opening) for value in values)
+    return orjson.dumps(head)[:-1] + b',"items":[' + b",".join(values) + b"]}"
+
+
+def _without(value: bytes, opening: bytes) -> bytes:
+    if value.startswith(opening):
+        return b"{" + value[len(opening) :]
+    raw: Mapping[str, Any] = orjson.loads(value)
+    return orjson.dumps({name: item for name, item in raw.items() if name not in ("kind", "apiVersion")})
+
+
+def _quoted(text: str) -> str:
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'

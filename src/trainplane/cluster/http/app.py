@@ -1,0 +1,361 @@
+"""The server: who asks, whether they may, and who answers; every refusal is a Status."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from aiohttp import web
+from aiohttp.http_exceptions import BadHttpMessage
+from aiohttp.web_protocol import RequestHandler
+
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import Raw
+from trainplane.cluster.access import Attributes, User, forbidden, forbidden_details
+from trainplane.cluster.api import Api
+from trainplane.cluster.discovery import Discovery, paths, version_info
+from trainplane.cluster.errors import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    Internal,
+    InternalError,
+    MethodNotAllowed,
+    NotFound,
+    Timeout,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+)
+from trainplane.cluster.ground import Call
+from trainplane.cluster.http.answers import document, no_page, object_in, refusal, respond
+from trainplane.cluster.http.objects import Objects, allowed_verb, read_question
+from trainplane.cluster.http.questions import Access, Questions, definitions, same_definition, served_definition
+from trainplane.cluster.http.watch import stream
+from trainplane.cluster.identity import Identity
+from trainplane.cluster.log import Closed, StoreError
+from trainplane.cluster.negotiation import PLAIN, Form, answer_form
+from trainplane.cluster.openapi import OpenApi
+from trainplane.cluster.options import check, is_pretty, name_asked_for
+from trainplane.cluster.resources import STATELESS, Resource, resource_of, served
+from trainplane.cluster.reviews import impersonated, impersonation_refused
+from trainplane.cluster.wire import Plain, Request, parse
+
+BODY_LIMIT = 3 * 1024 * 1024
+BODY_TIME = 30.0
+"""How long a client may take to send its body."""
+HEADER_LIMIT = 64 * 1024
+_HEALTH = ("healthz", "livez", "readyz")
+_CHECKS = ("ping", "log", "etcd")
+_LOG = logging.getLogger("trainplane.http")
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a server is made of."""
+
+    api: Api
+    identity: Identity
+    questions: Questions
+    access: Access
+    now: Callable[[], datetime]
+    version: str
+    kinds: tuple[Kind, ...]
+
+
+class App:
+    """Answers HTTP requests."""
+
+    def __init__(self, served_: Served, *, address: str) -> None:
+        self._served = served_
+        self._resources: tuple[Resource, ...] = served(served_.kinds)
+        self._kinds = {(row.group, row.version, row.plural): row for row in served_.kinds}
+        self._stateless = {(row.group, row.version, row.plural): row for row in STATELESS}
+        self._groups = {(row.group, row.version) for row in self._resources}
+        self._built_in_groups = {row.group for row in self._resources if not row.custom}
+        self._discovery = Discovery(self._resources, address=address)
+        self._openapi = OpenApi(self._resources)
+        self._objects = Objects(served_.api, now=served_.now)
+        self.closing = asyncio.Event()
+        self._definitions: list[Raw] = []
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request; whatever happens, the answer is a proper one."""
+        try:
+            return await self._answer(request)
+        except ApiError as error:
+            return refusal(error)
+        except Closed:
+            return refusal(Unavailable("the server is shutting down; try again"))
+        except StoreError as error:
+            return refusal(InternalError(str(error)))
+        except TimeoutError:
+            return refusal(Timeout("the request took too long to arrive"))
+        except (ConnectionError, asyncio.CancelledError):
+            raise
+        except Exception:  # noqa: BLE001 - the last resort: a client is always answered
+            _LOG.exception("%s %s failed", request.method, request.path)
+            return refusal(InternalError("an internal error occurred; the server's log has the details"))
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        user = self._who(request)
+        raw_path, _, query = request.raw_path.partition("?")
+        raw_path = raw_path.partition("#")[0]
+        asked = parse(request.method, raw_path, query, content_type=request.headers.get("Content-Type", ""))
+        user = self._acting(request, user, asked)
+        self._check_access(user, asked, method=request.method)
+        if isinstance(asked, Plain):
+            return self._plain(request, asked)
+        key = (asked.group, asked.version, asked.resource)
+        row = self._kinds.get(key)
+        if row is None:
+            return await self._without_row(request, asked, user)
+        allowed_verb(asked, row)
+        form = answer_form(request.headers.get("Accept"), custom=resource_of(row).custom)
+        agent = _agent(request)
+        if asked.verb == "watch":
+            return await self._watch(request, asked, row, user, form)
+        if asked.subresource == "token":
+            data = await self._read(request)
+            made = self._served.questions.token(
+                asked.namespace, asked.name, read_question(data, asked.content_type, "TokenRequest")
+            )
+            return respond(made, code=201, form=PLAIN)
+        if asked.subresource in ("log", "exec", "attach", "portforward"):
+            return self._no_streams(asked)
+        data = await self._read(request)
+        pretty = is_pretty(asked.options, request.headers.get("User-Agent", ""))
+        return await self._objects.answer(asked, row, user=user, agent=agent, form=form, data=data, pretty=pretty)
+
+    def _who(self, request: web.BaseRequest) -> User:
+        transport = request.transport
+        certificate = transport.get_extra_info("peercert") if transport else None
+        user = self._served.identity.authenticate(
+            authorization=request.headers.get("Authorization", ""),
+            certificate=certificate or None,
+            now=self._served.now(),
+        )
+        if user is None:
+            raise Unauthorized
+        return user
+
+    def _acting(self, request: web.BaseRequest, user: User, asked: Request | Plain) -> User:
+        """The user, or another in whose name they ask and may."""
+        name = request.headers.get("Impersonate-User", "")
+        if not name:
+            return user
+        groups = tuple(request.headers.getall("Impersonate-Group", ()))
+        wanted = _attributes(asked, request.method)
+        needed = impersonation_refused(user, wanted, name=name, groups=groups, roles=self._served.access.roles)
+        if needed is not None:
+            self._refuse(user, needed)
+        return impersonated(name, groups, request.headers.get("Impersonate-Uid", ""))
+
+    def _check_access(self, user: User, asked: Request | Plain, *, method: str) -> None:
+        wanted = _attributes(asked, method)
+        if not self._served.access.allowed(user, wanted):
+            self._refuse(user, wanted)
+
+    def _refuse(self, user: User, wanted: Attributes) -> None:
+        raise Forbidden(forbidden(user, wanted), details=forbidden_details(wanted))
+
+    async def _read(self, request: web.BaseRequest) -> bytes:
+        """The body; raises TooLarge."""
+        if (request.content_length or 0) > BODY_LIMIT:
+            raise TooLarge.limit(BODY_LIMIT)
+        parts: list[bytes] = []
+        size = 0
+        async with asyncio.timeout(BODY_TIME):
+            async for part in request.content.iter_any():
+                size += len(part)
+                if size > BODY_LIMIT:
+                    raise TooLarge.limit(BODY_LIMIT)
+                parts.append(part)
+        return b"".join(parts)
+
+    async def _watch(
+        self, request: web.BaseRequest, asked: Request, row: Kind, user: User, form: Form
+    ) -> web.StreamResponse:
+        check("watch", asked.options)
+        call = Call(row, asked.namespace, asked.name, "", asked.options, user)
+        batches = self._served.api.reads.watch(call)
+        store = self._served.api.ground.store
+        return await stream(
+            request,
+            batches,
+            call,
+            form,
+            now=self._served.now,
+            revision=lambda: store.revision,
+            closing=self.closing,
+        )
+
+    async def _without_row(self, request: web.BaseRequest, asked: Request, user: User) -> web.StreamResponse:
+        """Resources that are not stored, and those that are not there."""
+        row = self._stateless.get((asked.group, asked.version, asked.resource))
+        if row is None:
+            if (asked.group, asked.version) in self._groups or asked.group in self._built_in_groups:
+                raise NotFound.resource()
+            return no_page()
+        if asked.resource == "customresourcedefinitions":
+            return await self._definition(request, asked)
+        if asked.verb not in row.verbs or asked.name:
+            raise MethodNotAllowed
+        data = await self._read(request)
+        raw = read_question(data, asked.content_type, row.kind)
+        if asked.resource == "bindings":
+            return await self._binding(asked, raw, user)
+        made = self._served.questions.review(asked.resource, raw, user, namespace=asked.namespace)
+        return respond(made, code=201, form=PLAIN)
+
+    async def _binding(self, asked: Request, raw: Raw, user: User) -> web.Response:
+        name = (raw.get("metadata") or {}).get("name") or ""
+        call = Call(self._kinds["", "v1", "pods"], asked.namespace, name, "binding", asked.options, user)
+        made = await self._served.api.parts.bind(call, raw)
+        return respond(made.object, code=made.code, form=PLAIN)
+
+    async def _definition(self, request: web.BaseRequest, asked: Request) -> web.Response:
+        now = self._served.now()
+        self._definitions = self._definitions or definitions(now)
+        form = answer_form(request.headers.get("Accept"))
+        match asked.verb:
+            case "get":
+                return respond(object_in(served_definition(asked.name, self._definitions), form, now=now), form=form)
+            case "list" | "watch":
+                items = {"kind": "CustomResourceDefinitionList", "apiVersion": "apiextensions.k8s.io/v1"}
+                listed = {**items, "metadata": {"resourceVersion": "1"}, "items": self._definitions}
+                return respond(listed, form=PLAIN)
+            case "create" | "update" | "patch":
+                data = await self._read(request)
+                sent = read_question(data, "application/yaml", "CustomResourceDefinition")
+                named = {**sent, "metadata": {"name": asked.name, **(sent.get("metadata") or {})}}
+                return respond(same_definition(named, self._definitions), form=PLAIN)
+        raise MethodNotAllowed
+
+    def _no_streams(self, asked: Request) -> web.StreamResponse:
+        stored = self._served.api.reads.get(Call(self._kinds["", "v1", "pods"], asked.namespace, asked.name))
+        if asked.subresource == "log":
+            return web.Response(status=204)
+        if not (stored.object.get("spec") or {}).get("nodeName"):
+            raise BadRequest(f"pod {asked.name} does not have a host assigned")
+        raise Internal("no node runs pods here yet")
+
+    def _plain(self, request: web.BaseRequest, asked: Plain) -> web.StreamResponse:
+        parts = asked.parts
+        if request.method != "GET":
+            if parts[:1] in (("api",), ("apis",)):
+                raise MethodNotAllowed
+            return no_page()
+        matching = request.headers.get("If-None-Match", "")
+        match parts:
+            case ():
+                return respond(paths(self._resources), form=PLAIN)
+            case ("version",):
+                return respond(version_info(self._served.version), form=PLAIN)
+            case (("healthz" | "livez" | "readyz") as kind, *rest):
+                return self._health(request, kind, rest)
+            case ("openapi", "v3"):
+                return document(self._openapi.index(), matching=matching)
+            case ("openapi", "v3", *rest):
+                return self._group_version(request, "/".join(rest))
+            case ("api" | "apis", *_):
+                found = self._discovery.answer(asked.path, request.headers.get("Accept", ""))
+                if found is not None:
+                    return document(found, matching=matching)
+                if parts[0] == "api" or (len(parts) > 2 and parts[1] in self._built_in_groups):
+                    raise NotFound.resource()
+        return no_page()
+
+    def _group_version(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+        found = self._openapi.group_version(path)
+        if found is None:
+            return no_page()
+        wanted = request.query.get("hash")
+        right = found.etag.strip('"')
+        if wanted is not None and wanted != right:
+            return web.Response(status=301, headers={"Location": f"/openapi/v3/{path}?hash={right}"})
+        answer = document(found, matching=request.headers.get("If-None-Match", ""))
+        if wanted is not None:
+            answer.headers["Cache-Control"] = "public, immutable"
+        return answer
+
+    def _health(self, request: web.BaseRequest, kind: str, rest: Iterable[str]) -> web.StreamResponse:
+        checks = list(rest)
+        if checks:
+            return web.Response(text="ok") if len(checks) == 1 and checks[0] in _CHECKS else no_page()
+        if self.closing.is_set() and kind == "readyz":
+            return web.Response(status=500, text="[-]shutdown failed\nreadyz check failed\n")
+        if "verbose" not in request.query:
+            return web.Response(text="ok")
+        left_out = set(request.query.getall("exclude", ()))
+        lines = [f"[+]{name} {'excluded: ' if name in left_out else ''}ok" for name in _CHECKS]
+        return web.Response(text="\n".join([*lines, f"{kind} check passed", ""]))
+
+
+def _attributes(asked: Request | Plain, method: str) -> Attributes:
+    if isinstance(asked, Plain):
+        return Attributes(_PATH_VERBS.get(method, method.lower()), path=asked.path)
+    name = asked.name
+    if not name and asked.verb in ("list", "watch", "deletecollection"):
+        name = name_asked_for(asked.options)
+    return Attributes(
+        asked.verb or method.lower(),
+        asked.resource,
+        asked.group,
+        asked.subresource,
+        name,
+        asked.scope,
+        asked.version,
+    )
+
+
+_PATH_VERBS = {"GET": "get", "POST": "post", "PUT": "put", "PATCH": "patch", "DELETE": "delete", "HEAD": "head"}
+
+
+def _agent(request: web.BaseRequest) -> str:
+    return request.headers.get("User-Agent", "").partition("/")[0] or "unknown"
+
+
+class _Handler(RequestHandler):
+    """aiohttp's handler of one connection, with a Status for what it refuses itself."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,  # noqa: ARG002 - aiohttp's signature
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """The answer to what is no HTTP, or too much of it."""
+        if isinstance(exc, BadHttpMessage) or status == 400:
+            answer = refusal(BadRequest(message or "the request is not HTTP that can be read"))
+        else:
+            answer = refusal(InternalError("an internal error occurred"))
+        answer.force_close()
+        return answer
+
+
+class _Server(web.Server):
+    def __call__(self) -> Any:
+        return _Handler(self, loop=self._loop, **self._kwargs)
+
+
+async def start(app: App, *, host: str, port: int, tls: Any) -> tuple[web.ServerRunner, int]:
+    """Serve at an address; returns what stops it, and the port."""
+    server = _Server(
+        app.handle,
+        max_line_size=HEADER_LIMIT,
+        max_field_size=HEADER_LIMIT,
+        access_log=None,
+        keepalive_timeout=90.0,
+    )
+    runner = web.ServerRunner(server)
+    await runner.setup()
+    site = web.TCPSite(runner, host, port, ssl_context=tls, shutdown_timeout=5.0)
+    await site.start()
+    (address, *_) = runner.addresses
+    return runner, int(address[1])

@@ -1,0 +1,200 @@
+"""Requests about objects: each verb of the wire handed to the Api, and its answer put into form."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from aiohttp import web
+
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import Raw
+from trainplane.cluster import options as query_options
+from trainplane.cluster import protobuf
+from trainplane.cluster.access import User
+from trainplane.cluster.api import Api
+from trainplane.cluster.bodies import Body, NotReadable, read_json, read_yaml, unrecognized
+from trainplane.cluster.errors import BadRequest, MethodNotAllowed, NotFound, UnsupportedMediaType
+from trainplane.cluster.ground import Answer, Call
+from trainplane.cluster.http.answers import list_in, object_in, respond
+from trainplane.cluster.log import Stored
+from trainplane.cluster.negotiation import Form, body_form, patch_form
+from trainplane.cluster.options import APPLY_PATCH, delete_options
+from trainplane.cluster.reads import Listed, selection
+from trainplane.cluster.resources import resource_of
+from trainplane.cluster.wire import PROTOBUF, YAML, Request
+
+
+class Objects:
+    """The verbs on objects, as HTTP has them."""
+
+    def __init__(self, api: Api, *, now: Callable[[], datetime]) -> None:
+        self._api = api
+        self._now = now
+
+    async def answer(
+        self, asked: Request, row: Kind, *, user: User, agent: str, form: Form, data: bytes, pretty: bool
+    ) -> web.Response:
+        """The answer to any verb but watch."""
+        call = Call(row, asked.namespace, asked.name, asked.subresource, asked.options, user, agent)
+        if asked.verb != "delete":
+            kind = asked.content_type if asked.verb == "patch" else ""
+            query_options.check(asked.verb, asked.options, patch_type=kind)
+        match asked.verb:
+            case "list":
+                found = await self._api.reads.list(call)
+                body = list_in(row, found, form, now=self._now(), include=asked.options.include_object)
+                return respond(body, form=form, pretty=pretty)
+            case "deletecollection":
+                body = await self._delete_collection(call, data, asked.content_type, form)
+                return respond(body, form=form, pretty=pretty)
+        made = await self._on_object(asked, call, data)
+        body = made.encoded if made.encoded is not None and not form.kind else None
+        if body is None:
+            body = object_in(made.object, form, now=self._now(), include=asked.options.include_object)
+        return respond(body, code=made.code, form=form, warnings=made.warnings, pretty=pretty)
+
+    async def _on_object(self, asked: Request, call: Call, data: bytes) -> Answer:
+        match asked.verb:
+            case "get":
+                if asked.subresource == "scale":
+                    return self._api.parts.scale(call)
+                return await self._api.reads.get_at(call)
+            case "create":
+                return await self._create(asked, call, data)
+            case "update":
+                body = _body(data, asked.content_type, call)
+                if asked.subresource == "scale":
+                    return await self._api.parts.rescale(call, "", body)
+                return await self._api.writes.update(call, body, data=data)
+            case "patch":
+                return await self._patch(asked, call, data)
+            case "delete":
+                return await self._api.deletion.delete(call, delete_options(call.options, _options(data, asked)))
+        raise MethodNotAllowed
+
+    async def _create(self, asked: Request, call: Call, data: bytes) -> Answer:
+        body = _body(data, asked.content_type, call)
+        if asked.subresource == "binding":
+            return await self._api.parts.bind(call, _object(body, "Binding"))
+        if asked.subresource == "eviction":
+            return await self._api.parts.evict(call, _object(body, "Eviction"))
+        return await self._api.writes.create(call, body, data=data)
+
+    async def _patch(self, asked: Request, call: Call, data: bytes) -> Answer:
+        custom = resource_of(call.row).custom and asked.subresource != "scale"
+        form = patch_form(asked.content_type, custom=custom)
+        if form == APPLY_PATCH:
+            return await self._apply(asked, call, data)
+        try:
+            body = read_json(data, lenient=True)
+        except NotReadable as fault:
+            opening = "" if form.startswith("application/strategic") else "error decoding patch: "
+            raise BadRequest(f"{opening}{fault}") from None
+        if asked.subresource == "scale":
+            return await self._api.parts.rescale(call, form, body)
+        return await self._api.writes.patch(call, form, body.value)
+
+    async def _apply(self, asked: Request, call: Call, data: bytes) -> Answer:
+        try:
+            body = read_yaml(data)
+        except NotReadable as fault:
+            raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {fault}") from None
+        if body.value is not None and not isinstance(body.value, dict):
+            word = "string" if isinstance(body.value, str) else "array" if isinstance(body.value, list) else "number"
+            words = f"json: cannot unmarshal {word} into Go value of type map[string]interface {{}}"
+            raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {words}")
+        mode = asked.options.field_validation
+        if body.lines and mode == "Strict":
+            listed = "\n  ".join(body.lines)
+            raise BadRequest(
+                f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  {listed}"
+            )
+        if asked.subresource == "scale":
+            made = await self._api.parts.rescale(call, APPLY_PATCH, body)
+        else:
+            made = await self._api.writes.apply(call, body.value)
+        if body.lines and mode != "Ignore":
+            return Answer(made.code, made.object, made.encoded, (*body.lines, *made.warnings))
+        return made
+
+    async def _delete_collection(self, call: Call, data: bytes, content_type: str, form: Form) -> Any:
+        options = delete_options(call.options, _delete_body(data, content_type))
+        selected = selection(call.row, call.options)
+
+        def chosen() -> list[Stored]:
+            found = self._api.ground.store.list(call.row.resource, namespace=call.namespace)
+            return [stored for stored in found.items if selected.matches(stored.object)]
+
+        gone = await self._api.deletion.delete_collection(call, options, chosen=chosen)
+        found = Listed(gone, self._api.ground.store.revision)
+        return list_in(call.row, found, form, now=self._now())
+
+
+def _options(data: bytes, asked: Request) -> Raw | None:
+    return _delete_body(data, asked.content_type)
+
+
+def _delete_body(data: bytes, content_type: str) -> Raw | None:
+    if not data.strip():
+        return None
+    try:
+        body = _read(data, body_form(content_type))
+    except NotReadable as fault:
+        raise unrecognized("DeleteOptions", data, f"couldn't get version/kind; json parse error: {fault}") from None
+    return body.value if isinstance(body.value, dict) else None
+
+
+def _read(data: bytes, media: str) -> Body:
+    if media == PROTOBUF:
+        try:
+            return Body(protobuf.decode(data))
+        except protobuf.NotInProtobuf as error:
+            raise UnsupportedMediaType(str(error)) from None
+        except protobuf.ProtobufError as error:
+            raise BadRequest(str(error)) from None
+    return read_yaml(data) if media == YAML else read_json(data)
+
+
+def _body(data: bytes, content_type: str, call: Call) -> Body:
+    media = body_form(content_type)
+    try:
+        return _read(data, media)
+    except NotReadable as fault:
+        said = f"couldn't get version/kind; json parse error: {fault}"
+        raise unrecognized(call.row.kind, data, said) from None
+
+
+def read_question(data: bytes, content_type: str, kind: str) -> Raw:
+    """The body of a review or of a token request."""
+    try:
+        body = _read(data, body_form(content_type))
+    except NotReadable as fault:
+        raise unrecognized(kind, data, f"couldn't get version/kind; json parse error: {fault}") from None
+    return {"kind": kind, **_object(body, kind)}
+
+
+def _object(body: Body, kind: str) -> Raw:
+    if not isinstance(body.value, dict):
+        raise BadRequest(f"the object provided is unrecognized (must be of type {kind})")
+    return body.value
+
+
+def allowed_verb(asked: Request, row: Kind) -> None:
+    """Refuse what a resource or its part has not; raises NotFound or MethodNotAllowed."""
+    resource = resource_of(row)
+    if bool(asked.namespace) and not row.namespaced:
+        raise NotFound.resource()
+    if asked.subresource:
+        part = next((each for each in resource.subresources if each.name == asked.subresource), None)
+        if part is None or asked.below:
+            if resource.custom:
+                raise NotFound.of(row.resource, asked.name)
+            raise NotFound.resource()
+        if asked.verb not in part.verbs:
+            raise MethodNotAllowed
+    elif (
+        not asked.fits
+        or (asked.verb not in resource.verbs)
+        or (row.namespaced and not asked.namespace and asked.verb not in ("list", "watch"))
+    ):
+        raise MethodNotAllowed

@@ -1,0 +1,147 @@
+"""What is answered but not stored: reviews of access and of tokens, tokens of service accounts, and CRDs."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any
+
+from trainplane.api.crd import crd
+from trainplane.api.kinds import CRD_KINDS
+from trainplane.api.meta import Raw
+from trainplane.api.raw import look
+from trainplane.cluster.access import Attributes, User
+from trainplane.cluster.account_tokens import AccountTokens, TokenRequestError
+from trainplane.cluster.causes import Cause
+from trainplane.cluster.errors import BadRequest, Forbidden, Invalid, NotFound
+from trainplane.cluster.ground import Ground
+from trainplane.cluster.identity import Identity
+from trainplane.cluster.log import Key
+from trainplane.cluster.rbac import Roles
+from trainplane.cluster.reviews import ReviewError, access_review, rules_review, self_review
+
+_RBAC = ("roles", "clusterroles", "rolebindings", "clusterrolebindings")
+_GROUP = "rbac.authorization.k8s.io"
+
+
+class Access:
+    """Who may do what, by the roles that are stored; read again when one of them changes."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._roles = Roles()
+        self._at: tuple[int, ...] = ()
+
+    @property
+    def roles(self) -> Roles:
+        """The roles as they are now."""
+        store = self._ground.store
+        at = tuple(store.changed(f"{plural}.{_GROUP}") for plural in _RBAC)
+        if at != self._at:
+            found = [[stored.object for stored in store.list(f"{plural}.{_GROUP}").items] for plural in _RBAC]
+            self._roles = Roles(
+                roles=found[0], cluster_roles=found[1], role_bindings=found[2], cluster_role_bindings=found[3]
+            )
+            self._at = at
+        return self._roles
+
+    def allowed(self, user: User, asked: Attributes) -> bool:
+        """Whether a user may do what they ask."""
+        return self.roles.allowed(user, asked).allowed
+
+
+class Questions:
+    """The resources that only answer."""
+
+    def __init__(
+        self,
+        ground: Ground,
+        *,
+        access: Access,
+        identity: Identity,
+        accounts: AccountTokens,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._ground = ground
+        self._access = access
+        self._identity = identity
+        self._accounts = accounts
+        self._now = now
+
+    def review(self, plural: str, raw: Raw, user: User, *, namespace: str = "") -> Raw:
+        """The answer to a review."""
+        group = "authentication.k8s.io" if plural in ("selfsubjectreviews", "tokenreviews") else "authorization.k8s.io"
+        try:
+            match plural:
+                case "selfsubjectreviews":
+                    return self_review(raw, user, now=self._now())
+                case "tokenreviews":
+                    return self._identity.review(raw, now=self._now())
+                case "selfsubjectrulesreviews":
+                    return rules_review(raw, user, roles=self._access.roles)
+                case _:
+                    return access_review(raw, user, roles=self._access.roles, namespace=namespace)
+        except ReviewError as error:
+            if not error.field:
+                raise BadRequest(error.what) from None
+            raise Invalid.of(f".{group}", "", [Cause("FieldValueInvalid", error.field, error.what)]) from None
+
+    def token(self, namespace: str, name: str, raw: Raw) -> Raw:
+        """A token of a service account."""
+        account = self._ground.find(Key("serviceaccounts", namespace, name))
+        if account is None:
+            raise NotFound.of("serviceaccounts", name)
+        reference = look(raw, "spec", "boundObjectRef")
+        bound: Raw | None = None
+        if reference:
+            bound = self._bound(reference, namespace)
+        try:
+            return self._accounts.grant(raw, account.object, bound=bound, token_id=self._ground.uid(), now=self._now())
+        except TokenRequestError as error:
+            cause = Cause("FieldValueInvalid", error.field, str(error))
+            raise Invalid.of("TokenRequest.authentication.k8s.io", "", [cause]) from None
+
+    def _bound(self, reference: Raw, namespace: str) -> Raw:
+        plural = f"{str(reference.get('kind', '')).lower()}s"
+        where = "" if plural == "nodes" else namespace
+        stored = self._ground.find(Key(plural, where, str(reference.get("name", ""))))
+        if stored is None:
+            raise NotFound.of(plural, str(reference.get("name", "")))
+        return stored.object
+
+
+def definitions(now: datetime) -> list[Raw]:
+    """The CustomResourceDefinitions of what is served, as a cluster that has them shows them."""
+    return [_established(crd(kind), now) for kind in CRD_KINDS]
+
+
+def _established(raw: Raw, now: datetime) -> Raw:
+    made = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    names = raw["spec"]["names"]
+    conditions = [
+        {"type": type_, "status": "True", "lastTransitionTime": made, "reason": reason, "message": message}
+        for type_, reason, message in (
+            ("NamesAccepted", "NoConflicts", "no conflicts found"),
+            ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        )
+    ]
+    versions = [version["name"] for version in raw["spec"]["versions"]]
+    status = {"conditions": conditions, "acceptedNames": names, "storedVersions": versions}
+    metadata = {**raw["metadata"], "creationTimestamp": made, "resourceVersion": "1", "generation": 1}
+    return {"kind": raw["kind"], **raw, "metadata": metadata, "status": status}
+
+
+def served_definition(name: str, all_: Iterable[Raw]) -> Raw:
+    """The definition of that name; raises NotFound."""
+    for raw in all_:
+        if raw["metadata"]["name"] == name:
+            return raw
+    raise NotFound.of("customresourcedefinitions.apiextensions.k8s.io", name)
+
+
+def same_definition(sent: Any, all_: Iterable[Raw]) -> Raw:
+    """What applying a definition again answers with: that which is there; others are refused by name."""
+    name = look(sent, "metadata", "name") or ""
+    for raw in all_:
+        if raw["metadata"]["name"] == name:
+            return raw
+    why = "this cluster serves a fixed set of kinds; run the controllers on a Kubernetes cluster to add others"
+    raise Forbidden.of("customresourcedefinitions.apiextensions.k8s.io", str(name), why)

@@ -1,0 +1,120 @@
+"""Watching over HTTP: events as lines, written as fast as the client reads, until the time is up."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from trainplane.api.meta import Raw
+from trainplane.cluster.errors import ApiError
+from trainplane.cluster.ground import Call
+from trainplane.cluster.negotiation import TABLE, Form
+from trainplane.cluster.reads import Batch, Event, bookmark
+from trainplane.cluster.tables import partial, table
+from trainplane.cluster.wire import event_line, event_line_of
+
+LONGEST = 3600
+"""How many seconds a watch lasts where nothing is said."""
+BOOKMARK_EVERY = 60.0
+WRITE_LIMIT = 60.0
+"""How long a client may take to read what was written, before it is taken for gone."""
+
+
+class Lines:
+    """Turns events into lines, in the form that was asked for."""
+
+    def __init__(self, call: Call, form: Form, *, now: Callable[[], datetime]) -> None:
+        self._call = call
+        self._form = form
+        self._now = now
+        self._columns = True
+
+    def __call__(self, event: Event) -> bytes:
+        """The line of an event."""
+        if not self._form.kind:
+            return event_line_of(event.type, event.encoded)
+        return event_line(event.type, self._turned(orjson.loads(event.encoded)))
+
+    def _turned(self, raw: Raw) -> Any:
+        if self._form.kind != TABLE:
+            return partial(raw)
+        row, options = self._call.row, self._call.options
+        made = table(
+            [raw],
+            api_version=row.api_version,
+            kind=row.kind,
+            now=self._now(),
+            include=options.include_object,
+            metadata={"resourceVersion": raw["metadata"].get("resourceVersion", "")},
+            columns=self._columns,
+        )
+        self._columns = False
+        return made
+
+
+async def stream(
+    request: web.BaseRequest,
+    batches: AsyncIterator[Batch],
+    call: Call,
+    form: Form,
+    *,
+    now: Callable[[], datetime],
+    revision: Callable[[], int],
+    closing: asyncio.Event,
+) -> web.StreamResponse:
+    """Answer with a watch's events until it ends, its time is up, or the server closes."""
+    response = web.StreamResponse(headers={"Content-Type": form.media, "Cache-Control": "no-cache, private"})
+    response.enable_chunked_encoding()
+    await response.prepare(request)
+    lines = Lines(call, form, now=now)
+    seconds = call.options.timeout_seconds
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + (seconds if seconds and seconds > 0 else LONGEST)
+    ended: asyncio.Future[Any] = asyncio.ensure_future(closing.wait())
+    following: asyncio.Future[Any] = _next(batches)
+    try:
+        while True:
+            left = deadline - loop.time()
+            # A bookmark may only name what was told before it, so it is read off before the wait.
+            seen = revision()
+            done, _ = await asyncio.wait(
+                {following, ended}, timeout=max(0.0, min(left, BOOKMARK_EVERY)), return_when=asyncio.FIRST_COMPLETED
+            )
+            if following in done:
+                events = following.result()
+                if events is None:
+                    break
+                await _write(response, b"".join(map(lines, events)))
+                following = _next(batches)
+                continue
+            if ended in done:
+                break
+            if call.options.allow_watch_bookmarks:
+                await _write(response, lines(bookmark(call.row, seen)))
+            if deadline - loop.time() <= 0:
+                break
+    except ApiError as error:
+        await _write(response, event_line("ERROR", error.status()))
+    finally:
+        for waiting in (following, ended):
+            waiting.cancel()
+        await asyncio.gather(following, ended, return_exceptions=True)
+        await batches.aclose()  # type: ignore[attr-defined]
+    await response.write_eof()
+    return response
+
+
+def _next(batches: AsyncIterator[Batch]) -> "asyncio.Future[Batch | None]":
+    async def following() -> Batch | None:
+        return await anext(batches, None)
+
+    return asyncio.ensure_future(following())
+
+
+async def _write(response: web.StreamResponse, data: bytes) -> None:
+    if data:
+        async with asyncio.timeout(WRITE_LIMIT):
+            await response.write(data)

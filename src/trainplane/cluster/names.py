@@ -1,0 +1,170 @@
+"""The metadata of every object: names, labels, annotations, finalizers and owners, and what is wrong with them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import FOREGROUND_DELETION, ORPHAN, Raw
+from trainplane.api.selectors import label_key_fault, label_value_fault
+from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, required, too_long
+from trainplane.cluster.ownership import MAX_ANNOTATIONS
+from trainplane.cluster.resources import resource_of
+
+_LABEL_FORM = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN_FORM = rf"{_LABEL_FORM}(\.{_LABEL_FORM})*"
+LABEL_WORDS = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    f"an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL_FORM}')"
+)
+SUBDOMAIN_WORDS = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN_FORM}')"
+)
+_LABEL = re.compile(_LABEL_FORM)
+_SUBDOMAIN = re.compile(_SUBDOMAIN_FORM)
+_STANDARD_FINALIZERS = ("kubernetes", FOREGROUND_DELETION, ORPHAN)
+_UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
+_PATH_NAMES = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+"""Kinds whose names may be anything that fits into a path."""
+_LABEL_NAMES = ("Namespace", "Service")
+SUFFIX_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
+
+
+def is_label(text: str) -> bool:
+    """Whether a text is a DNS label."""
+    return len(text) <= 63 and _LABEL.fullmatch(text) is not None
+
+
+def label_faults(text: str) -> Iterator[str]:
+    """What keeps a text from being a DNS label."""
+    if len(text) > 63:
+        yield "must be no more than 63 characters"
+    if not _LABEL.fullmatch(text):
+        yield LABEL_WORDS
+
+
+def subdomain_faults(text: str) -> Iterator[str]:
+    """What keeps a text from being a DNS subdomain."""
+    if len(text) > 253:
+        yield "must be no more than 253 characters"
+    if not _SUBDOMAIN.fullmatch(text):
+        yield SUBDOMAIN_WORDS
+
+
+def name_faults(row: Kind, name: str) -> Iterator[str]:
+    """What keeps a text from being the name of such an object."""
+    if row.kind in _PATH_NAMES:
+        if name in (".", ".."):
+            yield f"may not be '{name}'"
+        for part in ("/", "%"):
+            if part in name:
+                yield f"may not contain '{part}'"
+    elif row.kind in _LABEL_NAMES and not row.group:
+        yield from label_faults(name)
+    else:
+        yield from subdomain_faults(name)
+
+
+def metadata_causes(row: Kind, metadata: Mapping[str, Any], *, new: bool = True) -> Iterator[Cause]:
+    """What is wrong with an object's metadata; the name is judged where the object is new."""
+    name, prefix = metadata.get("name") or "", metadata.get("generateName") or ""
+    if prefix and new:
+        for fault in name_faults(row, prefix.removesuffix("-") if prefix.endswith("-") else prefix):
+            yield invalid("metadata.generateName", prefix, fault)
+    if not name:
+        yield required("metadata.name", "name or generateName is required")
+    elif new:
+        for fault in name_faults(row, name):
+            yield invalid("metadata.name", name, fault)
+    yield from _map_causes(metadata)
+    yield from _owner_causes(metadata.get("ownerReferences") or ())
+    if not resource_of(row).custom:
+        for index, finalizer in enumerate(metadata.get("finalizers") or ()):
+            yield from _finalizer_causes(f"metadata.finalizers[{index}]", finalizer)
+    if {ORPHAN, FOREGROUND_DELETION} <= set(metadata.get("finalizers") or ()):
+        words = f"finalizer {ORPHAN} and {FOREGROUND_DELETION} cannot be both set"
+        yield invalid("metadata.finalizers", metadata["finalizers"], words)
+
+
+def finalizer_warnings(row: Kind, metadata: Mapping[str, Any]) -> Iterator[str]:
+    """What the author of an object of a CRD's kind should know of its finalizers."""
+    if resource_of(row).custom:
+        for finalizer in metadata.get("finalizers") or ():
+            if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+                yield (
+                    f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name including a path '
+                    "(/) to avoid accidental conflicts with other finalizer writers"
+                )
+
+
+def _map_causes(metadata: Mapping[str, Any]) -> Iterator[Cause]:
+    for key, value in (metadata.get("labels") or {}).items():
+        if fault := label_key_fault(key):
+            yield invalid("metadata.labels", key, fault)
+        if fault := label_value_fault(value):
+            yield invalid("metadata.labels", value, fault)
+    annotations = metadata.get("annotations") or {}
+    for key in annotations:
+        if fault := label_key_fault(key.lower()):
+            yield invalid("metadata.annotations", key, fault)
+    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > MAX_ANNOTATIONS:
+        yield too_long("metadata.annotations", MAX_ANNOTATIONS)
+
+
+def _finalizer_causes(where: str, finalizer: str) -> Iterator[Cause]:
+    if fault := label_key_fault(finalizer):
+        yield invalid(where, finalizer, fault)
+    elif "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        yield invalid(where, finalizer, _UNQUALIFIED)
+
+
+def _owner_causes(owners: Any) -> Iterator[Cause]:
+    controller = None
+    for owner in owners:
+        where = "metadata.ownerReferences"
+        version = owner.get("apiVersion") or ""
+        if not version:
+            yield invalid(f"{where}.apiVersion", version, "version must not be empty")
+        for name in ("kind", "name", "uid"):
+            if not owner.get(name):
+                yield invalid(f"{where}.{name}", owner.get(name) or "", "must not be empty")
+        if owner.get("kind") == "Event" and version in ("v1", "events.k8s.io/v1"):
+            yield invalid(where, owner, f"{version}, Kind=Event is disallowed from being an owner")
+        if owner.get("controller"):
+            if controller is not None:
+                words = (
+                    "Only one reference can have Controller set to true. "
+                    f'Found "true" in references for {controller} and {owner.get("name")}'
+                )
+                yield invalid(where, owners, words)
+            controller = owner.get("name")
+
+
+def change_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
+    """What an update may not do to metadata."""
+    for name in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if name in new and new.get(name) != old.get(name):
+            yield invalid(f"metadata.{name}", new[name], "field is immutable")
+    if old.get("deletionTimestamp"):
+        added = [each for each in new.get("finalizers") or () if each not in (old.get("finalizers") or ())]
+        if added:
+            listed = ", ".join(f'"{each}"' for each in added)
+            words = "no new finalizers can be added if the object is being deleted, found new finalizers []string"
+            yield forbidden("metadata.finalizers", f"{words}{{{listed}}}")
+
+
+def repeated_names(field: str, items: Any) -> Iterator[Cause]:
+    """The items of a list whose name an earlier one has."""
+    seen: set[str] = set()
+    for index, item in enumerate(items or ()):
+        name = item.get("name")
+        if name in seen:
+            yield duplicate(f"{field}[{index}].name", name)
+        seen.add(name)
+
+
+def with_metadata(raw: Raw, **changes: Any) -> Raw:
+    """A copy of an object with these fields of its metadata set, or taken out where None is given."""
+    metadata = {**raw["metadata"], **changes}
+    return {**raw, "metadata": {name: item for name, item in metadata.items() if item is not None}}

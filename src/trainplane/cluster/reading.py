@@ -1,0 +1,132 @@
+"""Reading what is written to the API: an object out of a body, checked against its path and brought into shape."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from trainplane.api.kinds import Kind, kind_of
+from trainplane.api.meta import Raw
+from trainplane.api.raw import as_object
+from trainplane.cluster.bodies import Body, unrecognized
+from trainplane.cluster.causes import invalid
+from trainplane.cluster.errors import BadRequest, Invalid
+from trainplane.cluster.ground import Call
+from trainplane.cluster.resources import resource_of
+from trainplane.cluster.shape import Findings, WrongShape, built_in, custom, json_word
+from trainplane.cluster.typed import go
+
+STRICT = "Strict"
+IGNORE = "Ignore"
+
+
+def qualified(row: Kind) -> str:
+    """The kind with its group, as refusals of an object name it: `Job.batch`."""
+    return f"{row.kind}.{row.group}" if row.group else row.kind
+
+
+def typed(body: Body, row: Kind, *, data: bytes | None = None) -> Raw:
+    """The object in a body, if it is of the kind that the path is about; raises BadRequest."""
+    raw = {} if body.value is None else body.value
+    if not isinstance(raw, dict):
+        fault = f"json: cannot unmarshal {json_word(raw)} into Go value of type {_go_target(row)}"
+        raise unrecognized(row.kind, _text(body, data), f"couldn't get version/kind; json parse error: {fault}")
+    version, kind = raw.get("apiVersion") or "", raw.get("kind") or ""
+    for said in (version, kind):
+        if not isinstance(said, str):
+            fault = f"json: cannot unmarshal {json_word(said)} into Go struct field .kind of type string"
+            raise unrecognized(row.kind, _text(body, data), f"couldn't get version/kind; json parse error: {fault}")
+    if resource_of(row).custom:
+        if not kind:
+            text = _text(body, data).decode(errors="replace")
+            raise unrecognized(row.kind, _text(body, data), f"Object 'Kind' is missing in '{text}'")
+        if version != row.api_version:
+            raise BadRequest(
+                f"the API version in the data ({version}) does not match the expected API version ({row.api_version})"
+            )
+    elif (kind and kind != row.kind) or (version and version != row.api_version):
+        raise BadRequest(_mismatch(version or row.api_version, kind or row.kind, row))
+    return {**raw, "kind": row.kind, "apiVersion": row.api_version}
+
+
+def _go_target(row: Kind) -> str:
+    return (
+        "map[string]interface {}"
+        if resource_of(row).custom
+        else f"struct {{ APIVersion string; Kind string }} ({row.kind})"
+    )
+
+
+def _text(body: Body, data: bytes | None) -> bytes:
+    return data if data is not None else orjson.dumps(body.value)
+
+
+def _mismatch(version: str, kind: str, row: Kind) -> str:
+    short = version.rpartition("/")[2]
+    said = f'{kind} in version "{short}" cannot be handled as a {row.kind}: '
+    if kind_of(version, kind) is None:
+        return f'{said}no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+    group = row.group.partition(".")[0] or "core"
+    return f"{said}converting (v1.{kind}) to ({group}.{row.kind}): unknown conversion"
+
+
+def named(raw: Raw, call: Call) -> Raw:
+    """The object with the name and namespace of its path; raises BadRequest where it says others."""
+    metadata = as_object(raw.get("metadata"))
+    name, namespace = metadata.get("name") or "", metadata.get("namespace") or ""
+    if call.name:
+        if not name:
+            raise BadRequest(
+                f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+            )
+        if name != call.name:
+            raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+    return {**raw, "metadata": placed(metadata, call, namespace)}
+
+
+def placed(metadata: Mapping[str, Any], call: Call, namespace: str) -> Raw:
+    """The metadata in the namespace of its path."""
+    if namespace and namespace != call.namespace:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+    bare = {name: item for name, item in metadata.items() if name != "namespace"}
+    return {**bare, "namespace": call.namespace} if call.namespace else bare
+
+
+def shaped(raw: Raw, call: Call, repeated: Mapping[int, list[str]] | None = None) -> tuple[Raw, tuple[str, ...]]:
+    """The object of a create or an update in its shape, and what to warn of; raises BadRequest."""
+    row, findings = call.row, Findings(repeated)
+    try:
+        made = custom(raw, row, findings) if resource_of(row).custom else built_in(raw, row, findings)
+    except WrongShape as wrong:
+        raise BadRequest(_unhandled(row, str(wrong))) from None
+    mode = call.options.field_validation
+    if findings.strict and mode == STRICT:
+        raise BadRequest(_unhandled(row, f"strict decoding error: {', '.join(findings.strict)}"))
+    return _whole(made), () if mode == IGNORE else tuple(findings.strict)
+
+
+def reshaped(raw: Raw, call: Call, patch: Any) -> tuple[Raw, tuple[str, ...]]:
+    """What a patch made of an object in its shape, and what to warn of; raises Invalid."""
+    row, findings = call.row, Findings()
+    try:
+        made = custom(raw, row, findings) if resource_of(row).custom else built_in(raw, row, findings)
+    except WrongShape as wrong:
+        raise _bad_patch(patch, str(wrong)) from None
+    mode = call.options.field_validation
+    if findings.strict and mode == STRICT:
+        raise _bad_patch(patch, f"strict decoding error: {', '.join(findings.strict)}")
+    return _whole(made), () if mode == IGNORE else tuple(findings.strict)
+
+
+def _bad_patch(patch: Any, fault: str) -> Invalid:
+    # The API server names neither kind nor object here.
+    return Invalid.of("", "", [invalid("patch", patch if isinstance(patch, str) else go(patch), fault)])
+
+
+def _whole(raw: Raw) -> Raw:
+    head = {"kind": raw["kind"], "apiVersion": raw["apiVersion"], "metadata": raw.get("metadata") or {}}
+    return {**head, **{name: item for name, item in raw.items() if name not in head}}
+
+
+def _unhandled(row: Kind, fault: str) -> str:
+    return f'{row.kind} in version "{row.version}" cannot be handled as a {row.kind}: {fault}'

@@ -1,0 +1,265 @@
+"""Reading objects: get, list with its pages, and watch with selectors and bookmarks."""
+
+import asyncio
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trainplane.api.field_selectors import FieldQuery, parse_fields
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import Raw
+from trainplane.api.selectors import LabelQuery, SelectorError, parse_labels
+from trainplane.cluster.errors import BadRequest, Expired, Internal, NotFound, Timeout
+from trainplane.cluster.ground import Answer, Call, Ground
+from trainplane.cluster.log import Change, Compacted, Stored
+from trainplane.cluster.options import Options
+from trainplane.cluster.resources import resource_of
+
+FUTURE_WAIT = 3.0
+"""How long a list waits for a revision that has not come yet."""
+_METADATA = ("metadata.name", "metadata.namespace")
+_EVENT_FIELDS = (
+    *(f"involvedObject.{name}" for name in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion")),
+    "involvedObject.fieldPath",
+    "reason",
+    "reportingComponent",
+    "source",
+    "type",
+)
+_FIELDS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("", "Pod"): (
+        *("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork"),
+        *("status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName"),
+    ),
+    ("", "Node"): ("spec.unschedulable",),
+    ("", "Namespace"): ("status.phase",),
+    ("", "Secret"): ("type",),
+    ("", "Service"): ("spec.clusterIP", "spec.type"),
+    ("batch", "Job"): ("status.successful",),
+    ("", "Event"): _EVENT_FIELDS,
+}
+_OWN_WORDS = (
+    ("", "Pod"),
+    ("", "Node"),
+    ("", "Namespace"),
+    ("", "Secret"),
+    ("", "Service"),
+    ("batch", "Job"),
+    ("", "Event"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a list or a watch is about."""
+
+    labels: LabelQuery
+    fields: FieldQuery
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether every object is meant."""
+        return not self.labels.requirements and not self.fields.terms
+
+    def matches(self, raw: Mapping[str, Any]) -> bool:
+        """Whether an object is meant."""
+        return self.fields.matches(raw) and self.labels.matches(raw["metadata"].get("labels") or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A list, or a page of one."""
+
+    items: Sequence[Stored]
+    revision: int
+    after: str = ""
+    remaining: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a watch: its type and the object as JSON."""
+
+    type: str
+    encoded: bytes
+
+
+Batch = list[Event]
+"""Events that came together."""
+
+
+def selection(row: Kind, options: Options) -> Selection:
+    """What the selectors of a request mean for a kind; raises BadRequest."""
+    try:
+        labels = parse_labels(options.label_selector)
+    except SelectorError as error:
+        raise BadRequest(_label_words(error)) from None
+    try:
+        fields = parse_fields(options.field_selector)
+    except SelectorError as error:
+        raise BadRequest(error.what) from None
+    key = (row.group, row.kind)
+    known = (*_METADATA, *_FIELDS.get(key, ()))
+    for term in fields.terms:
+        if term.field not in known:
+            if key in _OWN_WORDS or resource_of(row).custom:
+                raise BadRequest(f"field label not supported: {term.field}")
+            only = ", ".join(f'"{name}"' for name in _METADATA)
+            raise BadRequest(f'"{term.field}" is not a known field selector: only {only}')
+    return Selection(labels, fields)
+
+
+def _label_words(error: SelectorError) -> str:
+    return error.what if error.what.startswith("unable to parse") else f"unable to parse requirement: {error.what}"
+
+
+class Reads:
+    """The verbs that read."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    async def get_at(self, call: Call) -> Answer:
+        """One object, not older than the options say."""
+        if call.options.resource_version:
+            try:
+                await self._awaited(call.options)
+            except BadRequest as error:
+                raise Internal(error.message) from None
+        return self.get(call)
+
+    def get(self, call: Call) -> Answer:
+        """One object."""
+        stored = self._ground.find(call.key)
+        if stored is None:
+            raise NotFound.of(call.row.resource, call.name)
+        return Answer(200, stored.object, stored.value)
+
+    async def list(self, call: Call) -> Listed:
+        """The objects of a kind that are selected, or a page of them."""
+        row, options, store = call.row, call.options, self._ground.store
+        selected = selection(row, options)
+        start, revision = "", 0
+        if options.continue_:
+            if options.resource_version not in ("", "0"):
+                raise BadRequest("specifying resource version is not allowed when using continue")
+            start, revision = _opened(options.continue_)
+        elif options.resource_version:
+            revision = await self._awaited(options)
+        exact = bool(options.continue_ and revision >= 0) or options.resource_version_match == "Exact"
+        try:
+            found = store.list(row.resource, namespace=call.namespace, at=revision if exact and revision >= 0 else None)
+        except Compacted:
+            if options.continue_:
+                raise Expired.page(_token(start, -1)) from None
+            raise Expired.list() from None
+        items = found.items
+        if start:
+            items = [stored for stored in items if stored.key.path > start]
+        if not selected.is_everything:
+            items = [stored for stored in items if selected.matches(stored.object)]
+        limit = options.limit
+        if limit <= 0 or len(items) <= limit or options.resource_version == "0":
+            return Listed(items, found.revision)
+        page = items[:limit]
+        remaining = len(items) - limit if selected.is_everything else None
+        return Listed(page, found.revision, _token(page[-1].key.path, found.revision), remaining)
+
+    async def _awaited(self, options: Options) -> int:
+        """The revision that a list asks for, once it is there; raises Timeout."""
+        text, store = options.resource_version, self._ground.store
+        if not text.isdigit():
+            raise BadRequest(
+                f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+            )
+        version = int(text)
+        deadline = asyncio.get_running_loop().time() + FUTURE_WAIT
+        while version > store.revision:
+            if asyncio.get_running_loop().time() > deadline:
+                raise Timeout.future(version, store.revision)
+            await asyncio.sleep(0.05)
+        return version
+
+    def watch(self, call: Call) -> AsyncIterator[Batch]:
+        """What happens to the objects that are selected, in batches; raises Expired when the revision is gone."""
+        options = call.options
+        selected = selection(call.row, options)
+        text = options.resource_version
+        if text and not text.isdigit():
+            raise Internal(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+        return self._events(call, selected, int(text or 0))
+
+    async def _events(self, call: Call, selected: Selection, since: int) -> AsyncIterator[Batch]:
+        row, options, store = call.row, call.options, self._ground.store
+        if since == 0 or options.send_initial_events:
+            while since > store.revision:
+                await asyncio.sleep(0.05)
+            found = store.list(row.resource, namespace=call.namespace)
+            there = [Event("ADDED", stored.value) for stored in found.items if selected.matches(stored.object)]
+            since = found.revision
+            if options.send_initial_events and options.allow_watch_bookmarks:
+                there.append(bookmark(row, since, {"k8s.io/initial-events-end": "true"}))
+            yield there
+        try:
+            while since > store.revision:
+                # A revision that has not come yet is waited for in silence.
+                await asyncio.sleep(0.05)
+            watch = store.watch(row.resource, namespace=call.namespace, since=since)
+            async for changes in watch:
+                events = [event for change in changes if (event := happened(change, selected))]
+                if events:
+                    yield events
+        except Compacted as gone:
+            raise Expired.watch(gone.revision, store.revision) from None
+
+
+def happened(change: Change, selected: Selection) -> Event | None:
+    """What a change is to somebody who watches a selection; None where it is nothing."""
+    before, after = change.before, change.after
+    if selected.is_everything:
+        if after is None:
+            return Event("DELETED", change.value)
+        return Event("MODIFIED" if before else "ADDED", change.value)
+    was = before is not None and selected.matches(before.object)
+    now = after is not None and selected.matches(after.object)
+    if now:
+        return Event("MODIFIED" if was else "ADDED", change.value)
+    if was and before is not None:
+        # The content that matched last, under the revision at which it ceased to.
+        return Event("DELETED", before.at(change.revision))
+    return None
+
+
+def bookmark(row: Kind, revision: int, annotations: Raw | None = None) -> Event:
+    """An event that says how far a watch has come."""
+    metadata: Raw = {"resourceVersion": str(revision)}
+    if annotations:
+        metadata["annotations"] = annotations
+    obj = {"kind": row.kind, "apiVersion": row.api_version, "metadata": metadata}
+    return Event("BOOKMARK", json.dumps(obj, separators=(",", ":")).encode())
+
+
+def _token(start: str, revision: int) -> str:
+    said = {"v": "meta.k8s.io/v1", "rv": revision, "start": start}
+    return urlsafe_b64encode(json.dumps(said, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def _opened(token: str) -> tuple[str, int]:
+    """The last key and the revision of a continue token; raises BadRequest."""
+    try:
+        said = json.loads(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        if not isinstance(said, dict) or not isinstance(said.get("start"), str) or not isinstance(said.get("rv"), int):
+            raise ValueError("token")
+    except (ValueError, UnicodeDecodeError):
+        raise BadRequest(f"invalid continue token: continue key is not valid: {_token_fault(token)}") from None
+    return said["start"], said["rv"]
+
+
+def _token_fault(token: str) -> str:
+    try:
+        urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except ValueError:
+        return "illegal base64 data at input byte 4"
+    return "invalid character 'c' looking for beginning of value"

@@ -1,0 +1,327 @@
+"""The shape of what is sent: unknown and repeated fields, wrong types, and the spelling that is kept.
+
+Built-in kinds are read as the API server reads them into its structs: the first wrong type ends it, amounts and times
+get their canonical form, and what is empty is as if left out. Kinds of CRDs keep what was written, and everything
+that is wrong with them is told at once, by `crd_causes`.
+"""
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, get_args
+
+import msgspec
+
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import ObjectMeta, Raw, Wire
+from trainplane.api.problem import Path, show
+from trainplane.api.quantity import QuantityError, canonical
+from trainplane.api.schema import INT_OR_STRING, PRESERVE, Schema, bare, openapi
+
+MAX_DEPTH = 200
+"""How deep objects may be nested; deeper ones are nobody's."""
+
+_QUANTITY_RULE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
+_RANGES = {"int32": 2**31, "int64": 2**63}
+_POINTERS = frozenset(["storageClassName", "volumeAttributesClassName", "ipFamilyPolicy", "leaseTransitions", "value"])
+"""Text that is kept though it is empty, because the API server tells absent from empty there."""
+_PLAIN_BOOLEANS = frozenset(
+    (
+        *("globalDefault", "hostIPC", "hostNetwork", "hostPID", "publishNotReadyAddresses", "readOnly", "stdin"),
+        *("stdinOnce", "tty", "unschedulable"),
+    )
+)
+"""Flags of built-in kinds whose `false` is not written."""
+_PLAIN_NUMBERS = frozenset(
+    (
+        *("count", "currentHealthy", "desiredHealthy", "expectedPods", "failed", "hostPort", "nodePort"),
+        *("observedGeneration", "succeeded"),
+    )
+)
+_ALWAYS_LISTS = frozenset(["containers", "rules", "endpoints", "verbs", "limits"])
+"""Lists that stay though they are empty."""
+
+
+class Findings:
+    """What was noticed on the way through an object; `strict` are the words of unknown and repeated fields."""
+
+    def __init__(self, repeated: Mapping[int, list[str]] | None = None) -> None:
+        self.strict: list[str] = []
+        self.repeated = repeated or {}
+        """The keys that an object, by its identity, was given twice."""
+
+    def unknown(self, path: list[str | int], name: str) -> None:
+        """A field that the schema does not know."""
+        self.strict.append(f'unknown field "{show((*path, name))}"')
+
+    def twice(self, value: Any, path: list[str | int], name: str) -> None:
+        """Remember a field that was given twice, if it was."""
+        if self.repeated and name in self.repeated.get(id(value), ()):
+            self.strict.append(f'duplicate field "{show((*path, name))}"')
+
+
+class WrongShape(ValueError):
+    """A value that cannot be read into its field; the message is the API server's."""
+
+
+@cache
+def _metadata_schema() -> Schema:
+    return openapi(ObjectMeta)
+
+
+def built_in(raw: Raw, row: Kind, findings: Findings) -> Raw:
+    """An object of a built-in kind as it is kept; raises WrongShape at the first value of a wrong type."""
+    walk = _BuiltIn(row, findings)
+    return walk.object(raw, openapi(row.type))
+
+
+def custom(raw: Raw, row: Kind, findings: Findings) -> Raw:
+    """An object of a CRD's kind without the fields that its schema does not know; its metadata is read strictly."""
+    schema = openapi(row.type)
+    metadata = raw.get("metadata")
+    pruned = _pruned({key: item for key, item in raw.items() if key != "metadata"}, schema, [], findings)
+    if isinstance(metadata, dict):
+        walk = _BuiltIn(row, findings)
+        walk.path.append("metadata")
+        metadata = walk.object(metadata, _metadata_schema())
+    head = {key: raw[key] for key in ("kind", "apiVersion") if key in raw}
+    return {**head, "metadata": metadata or {}, **{k: v for k, v in pruned.items() if k not in head}}
+
+
+def _pruned(value: Any, schema: Schema, path: list[str | int], findings: Findings) -> Any:
+    if isinstance(value, dict):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+        kept: Raw = {}
+        for name, item in value.items():
+            child = properties.get(name, others)
+            if child is None:
+                if schema.get(PRESERVE):
+                    kept[name] = item
+                else:
+                    findings.unknown(path, name)
+                continue
+            findings.twice(value, path, name)
+            path.append(name)
+            kept[name] = _pruned(item, child, path, findings)
+            path.pop()
+        return kept
+    if isinstance(value, list) and "items" in schema:
+        kept_items = []
+        for index, item in enumerate(value):
+            path.append(index)
+            kept_items.append(_pruned(item, schema["items"], path, findings))
+            path.pop()
+        return kept_items
+    if isinstance(value, float) and value.is_integer() and schema.get("type") == "integer":
+        return int(value)
+    return value
+
+
+class _BuiltIn:
+    """One walk through an object of a built-in kind."""
+
+    def __init__(self, row: Kind, findings: Findings) -> None:
+        self._row = row
+        self._findings = findings
+        self.path: list[str | int] = []
+
+    def object(self, value: Raw, schema: Schema) -> Raw:
+        """An object with named fields."""
+        properties = schema["properties"]
+        required = schema.get("required", ())
+        kept: Raw = {}
+        for name, item in value.items():
+            child = properties.get(name)
+            if child is None:
+                self._findings.unknown(self.path, name)
+                continue
+            self._findings.twice(value, self.path, name)
+            if item is None:
+                continue
+            self.path.append(name)
+            found = self._value(item, child)
+            self.path.pop()
+            if found or not _is_left_out(name, found, child, required=name in required):
+                kept[name] = found
+        return kept
+
+    def _value(self, value: Any, schema: Schema) -> Any:
+        kind = schema.get("type")
+        if kind == "object":
+            if not isinstance(value, dict):
+                raise self._wrong(value)
+            if "properties" in schema:
+                return self.object(value, schema)
+            others = schema.get("additionalProperties")
+            return self._map(value, others) if others is not None else value
+        if kind == "array":
+            return self._list(value, schema)
+        if kind == "string":
+            return self._text(value, schema)
+        if kind == "boolean":
+            if not isinstance(value, bool):
+                raise self._wrong(value)
+        elif kind == "integer":
+            limit = _RANGES.get(schema.get("format", ""), 2**63)
+            if not isinstance(value, int) or isinstance(value, bool) or not -limit <= value < limit:
+                raise self._wrong(value)
+        elif INT_OR_STRING in schema:
+            return self._int_or_string(value, schema)
+        return value
+
+    def _map(self, value: Raw, others: Schema) -> Raw:
+        kept = {}
+        for name, item in value.items():
+            self._findings.twice(value, self.path, name)
+            if item is None:
+                if others.get("type") == "string":
+                    kept[name] = ""
+                continue
+            self.path.append(name)
+            kept[name] = self._value(item, others)
+            self.path.pop()
+        return kept
+
+    def _list(self, value: Any, schema: Schema) -> list[Any]:
+        if not isinstance(value, list):
+            raise self._wrong(value)
+        kept = []
+        items = schema.get("items", {})
+        for index, item in enumerate(value):
+            self.path.append(index)
+            if item is None:
+                item = {"string": "", "object": {}, "integer": 0}.get(items.get("type", ""))
+            kept.append(self._value(item, items) if item is not None else item)
+            self.path.pop()
+        return kept
+
+    def _text(self, value: Any, schema: Schema) -> str:
+        if not isinstance(value, str):
+            raise self._wrong(value)
+        form = schema.get("format")
+        if form == "byte":
+            try:
+                b64decode(value.replace("\n", "").replace("\r", ""), validate=True)
+            except (binascii.Error, ValueError):
+                raise WrongShape(f"illegal base64 data at input byte {_bad_byte(value)}") from None
+        elif form == "date-time" and value:
+            return self._time(value, micro=self._is_micro())
+        return value
+
+    def _is_micro(self) -> bool:
+        return self.path[-1:] in (["renewTime"], ["acquireTime"], ["eventTime"], ["lastObservedTime"])
+
+    def _time(self, value: str, *, micro: bool) -> str:
+        found = _TIME.match(value)
+        layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
+        if found is None or (micro and len(found[3] or "") != 7):
+            raise WrongShape(f'parsing time "\\"{value}\\"" as "{layout}": cannot parse "{value}" as "2006"')
+        try:
+            moment = datetime.fromisoformat(f"{found[1]}T{found[2]}{(found[3] or '')[:7]}{found[4]}").astimezone(UTC)
+        except (ValueError, OverflowError):
+            raise WrongShape(f'parsing time "\\"{value}\\"": day out of range') from None
+        return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
+
+    def _int_or_string(self, value: Any, schema: Schema) -> Any:
+        if "pattern" not in schema:
+            if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+                return value
+            raise self._wrong(value)
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise WrongShape(_QUANTITY_RULE)
+        try:
+            return canonical(value)
+        except QuantityError:
+            raise WrongShape(_QUANTITY_RULE) from None
+
+    def _wrong(self, value: Any) -> WrongShape:
+        struct, target = go_words(self._row.type, tuple(self.path))
+        said = json_word(value)
+        if said == "number" and target in ("int32", "int64"):
+            said = f"number {value}"
+        names = ".".join(str(step) for step in self._named())
+        return WrongShape(f"json: cannot unmarshal {said} into Go struct field {struct}.{names} of type {target}")
+
+    def _named(self) -> list[str]:
+        """The fields on the way, without positions and without keys of maps."""
+        names: list[str] = []
+        schema: Schema = openapi(self._row.type)
+        for step in self.path:
+            if isinstance(step, int):
+                schema = schema.get("items", {})
+            elif "properties" in schema:
+                names.append(step)
+                schema = schema["properties"].get(step, {})
+            else:
+                schema = schema.get("additionalProperties") or {}
+        return names
+
+
+def _is_left_out(name: str, value: Any, schema: Schema, *, required: bool) -> bool:
+    """Whether an empty value of a built-in kind is not written."""
+    if isinstance(value, bool):
+        return name in _PLAIN_BOOLEANS
+    if isinstance(value, dict):
+        return "additionalProperties" in schema
+    if isinstance(value, list):
+        return name not in _ALWAYS_LISTS
+    if isinstance(value, str):
+        return not required and name not in _POINTERS
+    return name in _PLAIN_NUMBERS
+
+
+def _bad_byte(text: str) -> int:
+    found = re.search(r"[^A-Za-z0-9+/\r\n]", text)
+    return found.start() if found else len(text) // 4 * 4
+
+
+def json_word(value: Any) -> str:
+    """What Go calls a JSON value's type."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    return "string" if isinstance(value, str) else "object" if isinstance(value, dict) else _list_word(value)
+
+
+def _list_word(value: Any) -> str:
+    return "array" if isinstance(value, list) else "null"
+
+
+def go_words(type_: type[Wire], path: Path) -> tuple[str, str]:
+    """The struct that holds the field at a path, and the type of what is there, in Go's words."""
+    struct, held = type_, type_
+    annotation: Any = type_
+    for step in path:
+        if isinstance(step, int):
+            annotation = get_args(bare(annotation))[0]
+        elif isinstance(held, type) and issubclass(held, Wire):
+            struct = held
+            fields = {field.encode_name: field.type for field in msgspec.structs.fields(held)}
+            annotation = fields.get(step, str)
+        else:
+            annotation = get_args(held)[1]
+        held = bare(annotation)
+    return struct.__name__, _go_type(annotation)
+
+
+def _go_type(annotation: Any) -> str:
+    held = bare(annotation)
+    if isinstance(held, type) and issubclass(held, Wire):
+        return f"v1.{held.__name__}"
+    if held is str or held is datetime:
+        return "string" if held is str else "v1.Time"
+    if held is bool:
+        return "bool"
+    if held is int:
+        return "int32" if "int32" in str(annotation) else "int64"
+    arguments = get_args(held)
+    if arguments and isinstance(arguments[-1], type(...)):
+        return f"[]{_go_type(arguments[0])}"
+    if len(arguments) == 2 and arguments[0] is str:
+        return f"map[string]{_go_type(arguments[1])}"
+    return "int32"

@@ -1,0 +1,260 @@
+"""What each kind makes of a create or an update beyond its schema: fields of the server's own, and generations."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from trainplane.api.core import NAMESPACE_FINALIZER, PENDING
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import Raw
+from trainplane.api.raw import look
+from trainplane.cluster.defaults import secret_kept
+from trainplane.cluster.resources import resource_of
+
+_WITH_GENERATION = {("", "Pod"), ("batch", "Job"), ("scheduling.k8s.io", "PriorityClass")}
+_MADE_BY_UPDATE = {
+    ("", "Event"),
+    ("events.k8s.io", "Event"),
+    ("", "Endpoints"),
+    ("", "LimitRange"),
+    ("", "Service"),
+    ("coordination.k8s.io", "Lease"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    ("rbac.authorization.k8s.io", "Role"),
+    ("rbac.authorization.k8s.io", "RoleBinding"),
+}
+_SHOWN_WHEN_DELETED = {"Namespace", "PersistentVolumeClaim", "Pod", "ResourceQuota", "Service", "ServiceAccount"}
+_SERVICE_NETWORK = "10.96."
+"""Addresses of services are of 10.96.0.0/16, as kubeadm's are."""
+_JOB_LABELS = ("batch.kubernetes.io/controller-uid", "controller-uid")
+_JOB_NAMES = ("batch.kubernetes.io/job-name", "job-name")
+
+
+class Strategy(msgspec.Struct, frozen=True):
+    """The ways of one kind."""
+
+    row: Kind
+    custom: bool
+    generation: bool
+    """Whether metadata.generation counts changes of the spec."""
+    made_by_update: bool
+    """Whether a PUT of a missing object makes it."""
+    needs_version: bool
+    """Whether a PUT must name a resourceVersion."""
+    shown_when_deleted: bool
+    """Whether a delete answers with the object that it took away."""
+
+
+def strategy_of(row: Kind) -> Strategy:
+    """The ways of a kind."""
+    key, custom = (row.group, row.kind), resource_of(row).custom
+    return Strategy(
+        row,
+        custom,
+        generation=custom or key in _WITH_GENERATION,
+        made_by_update=key in _MADE_BY_UPDATE,
+        needs_version=custom or row.kind == "Lease",
+        shown_when_deleted=not row.group and row.kind in _SHOWN_WHEN_DELETED,
+    )
+
+
+def prepared(raw: Raw, row: Kind, *, place: Callable[[int], int]) -> Raw:
+    """A new object with what its kind adds when it is made; `place` picks a number below the one it is given."""
+    if row.status:
+        raw = {name: item for name, item in raw.items() if name != "status"}
+    step = _CREATE.get((row.group, row.kind))
+    return step(raw, place) if step else raw
+
+
+def changed(new: Raw, old: Raw, row: Kind, *, subresource: str = "") -> Raw:
+    """An update of the main object or of a part of it: everything that it may not touch is as it was."""
+    if subresource in ("", "ephemeralcontainers", "resize"):
+        made = _keep(new, old, "status") if row.status else new
+        step = _UPDATE.get((row.group, row.kind))
+        made = step(made, old) if step else made
+        return _counted(made, old, row)
+    if subresource == "finalize":
+        return {**old, "spec": new.get("spec") or {}, "metadata": {**old["metadata"], **_version(new)}}
+    if subresource == "status":
+        return _status(new, old, row)
+    return new
+
+
+def _version(raw: Raw) -> Raw:
+    return {name: raw["metadata"][name] for name in ("managedFields",) if name in raw["metadata"]}
+
+
+def _keep(new: Raw, old: Raw, name: str) -> Raw:
+    made = {key: item for key, item in new.items() if key != name}
+    return {**made, name: old[name]} if name in old else made
+
+
+def _status(new: Raw, old: Raw, row: Kind) -> Raw:
+    metadata = dict(old["metadata"])
+    sent = new["metadata"]
+    taken = ["managedFields"]
+    if not resource_of(row).custom:
+        taken += ["labels", "annotations", "finalizers"]
+        taken += [] if row.kind == "Pod" else ["ownerReferences"]
+    for name in taken:
+        metadata.pop(name, None)
+        if name in sent:
+            metadata[name] = sent[name]
+    made = {name: item for name, item in old.items() if name not in ("status", "metadata")}
+    made["metadata"] = metadata
+    if "status" in new:
+        made["status"] = new["status"]
+    return made
+
+
+def _counted(new: Raw, old: Raw, row: Kind) -> Raw:
+    """The object with its generation counted on, where something other than metadata and status changed."""
+    if not strategy_of(row).generation:
+        return new
+    before = look(old, "metadata", "generation") or 0
+    same = _substance(new, row) == _substance(old, row)
+    return {**new, "metadata": {**new["metadata"], "generation": before if same else before + 1}}
+
+
+def _substance(raw: Raw, row: Kind) -> Any:
+    if not resource_of(row).custom and row.kind != "PriorityClass":
+        return raw.get("spec")
+    left_out = ("metadata", "status") if row.status else ("metadata",)
+    return {name: item for name, item in raw.items() if name not in left_out}
+
+
+def quality_of_service(spec: Mapping[str, Any]) -> str:
+    """A pod's qosClass, by the requests and limits of its containers."""
+    guaranteed, any_given = True, False
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        resources = container.get("resources") or {}
+        limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+        for name in ("cpu", "memory"):
+            any_given = any_given or name in limits or name in requests
+            if name not in limits or requests.get(name, limits[name]) != limits[name]:
+                guaranteed = False
+    if not any_given:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+def _new_pod(raw: Raw, _: Callable[[int], int]) -> Raw:
+    return {**raw, "status": {"phase": PENDING, "qosClass": quality_of_service(raw.get("spec") or {})}}
+
+
+def _new_job(raw: Raw, _: Callable[[int], int]) -> Raw:
+    spec, metadata = raw["spec"], raw["metadata"]
+    made = {**raw, "status": {}}
+    if spec.get("manualSelector"):
+        return made
+    ours = dict.fromkeys(_JOB_LABELS, metadata["uid"]) | dict.fromkeys(_JOB_NAMES, metadata["name"])
+    template = spec["template"]
+    inner = template.get("metadata") or {}
+    labelled = {**template, "metadata": {**inner, "labels": {**(inner.get("labels") or {}), **ours}}}
+    selector = {**(spec.get("selector") or {})}
+    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _JOB_LABELS[0]: metadata["uid"]}
+    made["metadata"] = {**metadata, "labels": {**(metadata.get("labels") or {}), **ours}}
+    made["spec"] = {**spec, "template": labelled, "selector": selector}
+    return made
+
+
+def _new_service(raw: Raw, place: Callable[[int], int]) -> Raw:
+    spec = dict(raw["spec"])
+    if spec.get("type") != "ExternalName":
+        if not spec.get("clusterIP"):
+            number = place(65_000) + 256
+            spec["clusterIP"] = f"{_SERVICE_NETWORK}{number // 256}.{number % 256}"
+        spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
+        spec |= {name: spec.get(name) or given for name, given in _FAMILIES.items()}
+        if spec["type"] in ("NodePort", "LoadBalancer"):
+            spec["ports"] = [
+                {**port, "nodePort": port.get("nodePort") or 30_000 + place(2_767)} for port in spec["ports"]
+            ]
+    return {**raw, "spec": spec, "status": {"loadBalancer": {}}}
+
+
+_NODE_INFO = (
+    *("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion"),
+    *("machineID", "operatingSystem", "osImage", "systemUUID"),
+)
+_FAMILIES: Raw = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
+
+
+def _new_namespace(raw: Raw, _: Callable[[int], int]) -> Raw:
+    spec = raw.get("spec") or {}
+    finalizers = list(dict.fromkeys((*(spec.get("finalizers") or ()), NAMESPACE_FINALIZER)))
+    return {**raw, "spec": {**spec, "finalizers": finalizers}, "status": {"phase": "Active"}}
+
+
+def _new_claim(raw: Raw, _: Callable[[int], int]) -> Raw:
+    metadata = raw["metadata"]
+    protected = list(dict.fromkeys((*(metadata.get("finalizers") or ()), "kubernetes.io/pvc-protection")))
+    return {**raw, "metadata": {**metadata, "finalizers": protected}, "status": {"phase": PENDING}}
+
+
+def _new_secret(raw: Raw, _: Callable[[int], int]) -> Raw:
+    return secret_kept(raw)
+
+
+def _with_status(raw: Raw, _: Callable[[int], int]) -> Raw:
+    return {**raw, "status": {}}
+
+
+def _node_status(raw: Raw, _: Callable[[int], int]) -> Raw:
+    info = dict.fromkeys(_NODE_INFO, "")
+    return {
+        **raw,
+        "spec": raw.get("spec") or {},
+        "status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 0}}, "nodeInfo": info},
+    }
+
+
+def _changed_namespace(new: Raw, old: Raw) -> Raw:
+    """A namespace's finalizers change through its own subresource alone."""
+    finalizers = look(old, "spec", "finalizers")
+    spec = {name: item for name, item in (new.get("spec") or {}).items() if name != "finalizers"}
+    return {**new, "spec": {**spec, "finalizers": finalizers} if finalizers else spec}
+
+
+def _changed_service(new: Raw, old: Raw) -> Raw:
+    spec, before = dict(new.get("spec") or {}), old.get("spec") or {}
+    if spec.get("type") != "ExternalName":
+        for name in ("clusterIP", "clusterIPs", *_FAMILIES):
+            if not spec.get(name) and name in before:
+                spec[name] = before[name]
+    return {**new, "spec": spec}
+
+
+def _changed_secret(new: Raw, _: Raw) -> Raw:
+    return secret_kept(new)
+
+
+def _changed_pod(new: Raw, old: Raw) -> Raw:
+    """What admission and the scheduler filled in stays where an update leaves it out."""
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    filled = ("nodeName", "serviceAccountName", "serviceAccount", "priority", "preemptionPolicy", "tolerations")
+    return {**new, "spec": {**{name: before[name] for name in filled if name in before}, **spec}}
+
+
+_CREATE: dict[tuple[str, str], Callable[[Raw, Callable[[int], int]], Raw]] = {
+    ("", "Pod"): _new_pod,
+    ("batch", "Job"): _new_job,
+    ("", "Service"): _new_service,
+    ("", "Namespace"): _new_namespace,
+    ("", "PersistentVolumeClaim"): _new_claim,
+    ("", "Secret"): _new_secret,
+    ("", "ResourceQuota"): _with_status,
+    ("", "Node"): _node_status,
+    ("autoscaling", "HorizontalPodAutoscaler"): lambda raw, _: {
+        **raw,
+        "status": {"desiredReplicas": 0, "currentMetrics": None},
+    },
+}
+_UPDATE: dict[tuple[str, str], Callable[[Raw, Raw], Raw]] = {
+    ("", "Namespace"): _changed_namespace,
+    ("", "Service"): _changed_service,
+    ("", "Secret"): _changed_secret,
+    ("", "Pod"): _changed_pod,
+}

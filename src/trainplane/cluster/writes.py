@@ -1,0 +1,356 @@
+"""Creating and changing objects: what is sent is read, owned, admitted, judged and stored."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trainplane.api.kinds import Kind
+from trainplane.api.meta import Raw
+from trainplane.api.raw import as_object, look
+from trainplane.api.schema import openapi
+from trainplane.cluster import ownership
+from trainplane.cluster.admission import judged
+from trainplane.cluster.bodies import Body
+from trainplane.cluster.built_in_admission import admitted
+from trainplane.cluster.causes import Cause, invalid
+from trainplane.cluster.crd_causes import crd_causes
+from trainplane.cluster.defaults import defaulted
+from trainplane.cluster.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Internal, Invalid, NotFound
+from trainplane.cluster.ground import Answer, Call, Ground
+from trainplane.cluster.log import Conflict as StoreConflict
+from trainplane.cluster.log import Key, Stored, Write, body
+from trainplane.cluster.names import SUFFIX_CHARACTERS, change_causes, finalizer_warnings, metadata_causes
+from trainplane.cluster.ownership import Untyped
+from trainplane.cluster.patching import patched
+from trainplane.cluster.reading import named, placed, qualified, reshaped, shaped, typed
+from trainplane.cluster.resources import resource_of
+from trainplane.cluster.strategy import changed, prepared, strategy_of
+from trainplane.cluster.tracking import blank_of, ignored_fields, merge_schema
+from trainplane.cluster.validation import kind_causes
+
+TRIES = 16
+"""How often a change that names no version is tried again on an object that others change too."""
+_LONGEST_NAME = 63
+_SERVERS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+_NAMESPACE = "namespaces"
+
+Make = Callable[[Raw], tuple[Raw, tuple[str, ...]]]
+"""What a request makes of the live object, and what to warn of."""
+
+
+class Writes:
+    """The verbs that create and change."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    async def create(self, call: Call, sent: Body, *, data: bytes | None = None) -> Answer:
+        """Make a new object."""
+        raw = typed(sent, call.row, data=data)
+        metadata = as_object(raw.get("metadata"))
+        raw = {**raw, "metadata": metadata}
+        made, warnings = shaped(raw, call, sent.repeated)
+        made = {**made, "metadata": placed(made["metadata"], call, made["metadata"].get("namespace") or "")}
+        made = self.filled(made, call.row)
+        entries = self._owned(None, made, call)
+        return await self._create(call, _with_entries(made, entries), warnings)
+
+    async def _create(self, call: Call, made: Raw, warnings: tuple[str, ...]) -> Answer:
+        version = made["metadata"].get("resourceVersion")
+        if version and version != "0":
+            raise Internal("resourceVersion should not be set on objects to be created")
+        for _ in range(TRIES):
+            new, told = self.new(call, made)
+            name = new["metadata"]["name"]
+            key = call.key._replace(name=name)
+            answer_warnings = (*warnings, *told)
+            existing = self._ground.find(key)
+            if existing is not None:
+                if not made["metadata"].get("name") and call.name == "":
+                    continue
+                raise _taken(call.row, existing)
+            if call.is_dry:
+                return Answer(201, new, warnings=answer_warnings)
+            writes = [Write(key, body(new), 0), *self._companions(call.row, new)]
+            try:
+                change, *_ = await self._ground.store.write(*writes)
+            except StoreConflict:
+                continue
+            return Answer(201, change.after.object if change.after else new, change.value, answer_warnings)
+        raise AlreadyExists.of(call.row.resource, call.name or made["metadata"].get("name", ""))
+
+    def new(self, call: Call, made: Raw) -> tuple[Raw, tuple[str, ...]]:
+        """A new object ready to be stored, and what to warn of; `made` is in shape and has its owners."""
+        ground, row = self._ground, call.row
+        self._check_namespace(call, made["metadata"].get("name") or made["metadata"].get("generateName") or "")
+        metadata = {name: item for name, item in made["metadata"].items() if name not in (*_SERVERS, "resourceVersion")}
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = self._generated(metadata["generateName"])
+        metadata |= {"uid": ground.uid(), "creationTimestamp": ground.stamp()}
+        if strategy_of(row).generation:
+            metadata["generation"] = 1
+        elif "generation" in made["metadata"]:
+            metadata["generation"] = made["metadata"]["generation"]
+        new = {**made, "metadata": metadata}
+        admission = ground.admission.get(row.resource)
+        if admission:
+            new = admission.default(new, None, ground.looking, now=ground.now())
+        new = admitted(new, None, ground=ground, row=row)
+        if metadata.get("name"):
+            new = prepared(new, row, place=ground.place)
+        warnings = self._judge(row, new, None)
+        return new, warnings
+
+    def _generated(self, prefix: str) -> str:
+        letters = SUFFIX_CHARACTERS
+        suffix = "".join(letters[self._ground.place(len(letters))] for _ in range(5))
+        return prefix[: _LONGEST_NAME - len(suffix)] + suffix
+
+    def _companions(self, row: Kind, namespace: Raw) -> list[Write]:
+        if row.resource != _NAMESPACE:
+            return []
+        writes = []
+        for raw in self._ground.companions(namespace):
+            other = self._ground.row("", raw["kind"])
+            key = Key(f"{raw['kind'].lower()}s", namespace["metadata"]["name"], raw["metadata"]["name"])
+            if other is None or self._ground.find(key):
+                continue
+            metadata = {**raw["metadata"], "namespace": key.namespace, "uid": self._ground.uid()}
+            metadata["creationTimestamp"] = self._ground.stamp()
+            writes.append(Write(key, body({**raw, "metadata": metadata}), 0))
+        return writes
+
+    def _check_namespace(self, call: Call, name: str) -> None:
+        if not call.namespace:
+            return
+        stored = self._ground.find(Key(_NAMESPACE, "", call.namespace))
+        if stored is None:
+            raise NotFound.of(_NAMESPACE, call.namespace)
+        if look(stored.object, "metadata", "deletionTimestamp"):
+            words = "because it is being terminated"
+            why = f"unable to create new content in namespace {call.namespace} {words}"
+            cause = Cause(
+                "NamespaceTerminating", "metadata.namespace", f"namespace {call.namespace} is being terminated"
+            )
+            raise Forbidden.of(call.row.resource, name, why, causes=[cause])
+
+    def filled(self, made: Raw, row: Kind) -> Raw:
+        """The object with its defaults, as they are when who owns them is noted."""
+        return defaulted(made, row)
+
+    async def update(self, call: Call, sent: Body, *, data: bytes | None = None, uid: str = "") -> Answer:
+        """Put an object in place of another."""
+        raw = named(typed(sent, call.row, data=data), call)
+        made, warnings = shaped(raw, call, sent.repeated)
+        strategy = strategy_of(call.row)
+        if self._ground.find(call.key) is None and strategy.made_by_update and not call.subresource:
+            filled = self.filled(made, call.row)
+            filled = _with_entries(filled, self._owned(None, filled, call))
+            return await self._create(call, filled, warnings)
+
+        def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
+            self._check_version(call, made, old, needed=strategy.needs_version)
+            wanted = uid or made["metadata"].get("uid")
+            if wanted and wanted != old["metadata"]["uid"]:
+                raise Conflict.of(call.row.resource, call.name, _other_uid(call, wanted, old))
+            new = self._over(call, self.filled(made, call.row), old)
+            return new, warnings
+
+        return await self.change(call, make)
+
+    async def patch(self, call: Call, form: str, patch: Any, *, uid: str = "") -> Answer:
+        """Change an object by a patch in one of its forms; apply has a verb of its own."""
+
+        def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
+            if uid and uid != old["metadata"]["uid"]:
+                raise Conflict.of(call.row.resource, call.name, _other_uid(call, uid, old))
+            raw, shown = patched(old, form, patch, schema=openapi(call.row.type))
+            if raw.get("kind") != call.row.kind or raw.get("apiVersion") != call.row.api_version:
+                raise BadRequest(f"invalid object type: {_kind_words(raw)}")
+            raw = named({**raw, "metadata": as_object(raw.get("metadata"))}, call)
+            made, warnings = reshaped(raw, call, shown)
+            self._check_version(call, made, old, needed=False)
+            return self._over(call, self.filled(made, call.row), old), warnings
+
+        return await self.change(call, make)
+
+    async def apply(self, call: Call, patch: Any, *, uid: str = "") -> Answer:
+        """Own the fields of an object as the manager of the call."""
+        if not isinstance(patch, dict):
+            patch = {}
+        if patch.get("apiVersion") != call.row.api_version or patch.get("kind") != call.row.kind:
+            raise BadRequest(f"invalid object type: {_kind_words(patch)}")
+        raw = named(patch, call)
+        if look(patch, "metadata", "managedFields") is not None:
+            raise BadRequest("metadata.managedFields must be nil")
+        stored = self._ground.find(call.key)
+        if stored is None and not call.subresource and not uid:
+            return await self._apply_new(call, patch, raw)
+
+        def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
+            if uid and uid != old["metadata"]["uid"]:
+                raise Conflict.of(call.row.resource, call.name, _other_uid(call, uid, old))
+            self._check_version(call, raw, old, needed=False)
+            made = self._applied(call, old, patch)
+            new, warnings = reshaped(made, call, patch)
+            new = self._over(call, self.filled(new, call.row), old, applied=True)
+            return new, warnings
+
+        return await self.change(call, make)
+
+    async def _apply_new(self, call: Call, patch: Raw, raw: Raw) -> Answer:
+        if sent := look(raw, "metadata", "uid"):
+            words = f"uid mismatch: the provided object specified uid {sent}, and no existing object was found"
+            raise Conflict.of(call.row.resource, call.name, words)
+        made = self._applied(call, None, patch)
+        bare = {name: item for name, item in made["metadata"].items() if name != "resourceVersion"}
+        made, warnings = reshaped({**made, "metadata": placed(bare, call, bare.get("namespace") or "")}, call, patch)
+        return await self._create(call, self.filled(made, call.row), warnings)
+
+    def _applied(self, call: Call, old: Raw | None, patch: Raw) -> Raw:
+        try:
+            return ownership.apply(
+                old,
+                patch,
+                manager=call.options.field_manager or call.manager,
+                schema=merge_schema(call.row),
+                now=self._ground.now(),
+                force=bool(call.options.force),
+                subresource=call.subresource,
+                ignored=ignored_fields(call.row, call.subresource),
+                blank=blank_of(call.row),
+            ).object
+        except Untyped as wrong:
+            raise Internal(str(wrong)) from None
+
+    async def change(self, call: Call, make: Make) -> Answer:
+        """Change the live object as `make` says, again where others were faster."""
+        for _ in range(TRIES):
+            stored = self._ground.find(call.key)
+            if stored is None:
+                raise NotFound.of(call.row.resource, call.name)
+            old = stored.object
+            new, warnings = make(old)
+            if new is old:
+                return Answer(200, old, stored.value, warnings)
+            warnings = (*warnings, *self._judge(call.row, new, old, subresource=call.subresource))
+            if ownership.same_but_for_times(_unversioned(old), _unversioned(new)):
+                return Answer(200, old, stored.value, warnings)
+            if call.is_dry:
+                shown = {**new, "metadata": {**new["metadata"], "resourceVersion": str(stored.revision)}}
+                return Answer(200, shown, warnings=warnings)
+            gone = vanishes(new)
+            try:
+                (done,) = await self._ground.store.write(
+                    Write(stored.key, None if gone else body(new), stored.revision)
+                )
+            except StoreConflict:
+                continue
+            if gone:
+                shown = {**new, "metadata": {**new["metadata"], "resourceVersion": str(done.revision)}}
+                return Answer(200, shown, warnings=warnings)
+            return Answer(200, done.after.object if done.after else new, done.value, warnings)
+        raise Conflict.of(call.row.resource, call.name)
+
+    def _check_version(self, call: Call, raw: Raw, old: Raw, *, needed: bool) -> None:
+        sent = look(raw, "metadata", "resourceVersion") or ""
+        if sent and not sent.isdigit():
+            raise Internal(f'strconv.ParseUint: parsing "{sent}": invalid syntax')
+        if sent in ("", "0"):
+            if needed:
+                cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+                raise Invalid.of(call.row.resource, call.name, [cause])
+        elif sent != old["metadata"]["resourceVersion"]:
+            raise Conflict.of(call.row.resource, call.name)
+
+    def _over(self, call: Call, made: Raw, old: Raw, *, applied: bool = False) -> Raw:
+        """The object that an update stores: what belongs to the server is as it was, and its owners are noted."""
+        row, ground = call.row, self._ground
+        sent, before = made["metadata"], old["metadata"]
+        metadata = {name: item for name, item in sent.items() if name not in _SERVERS}
+        if sent.get("uid", before["uid"]) != before["uid"]:
+            metadata["uid"] = sent["uid"]
+        carried = {name: before[name] for name in _SERVERS if name in before and name not in metadata}
+        new = {**made, "metadata": {**metadata, **carried, "resourceVersion": before["resourceVersion"]}}
+        if applied:
+            entries = sent.get("managedFields")
+        else:
+            # What the kind puts in place by itself, and did before, is nobody's doing.
+            entries = self._owned(old, changed(new, old, row, subresource=call.subresource), call)
+        new = _with_entries(new, entries)
+        admission = ground.admission.get(row.resource)
+        if admission and not call.subresource:
+            new = admission.default(new, old, ground.looking, now=ground.now())
+        if not call.subresource:
+            new = admitted(new, old, ground=ground, row=row)
+        return changed(new, old, row, subresource=call.subresource)
+
+    def _owned(self, old: Raw | None, new: Raw, call: Call) -> list[Raw]:
+        return ownership.update(
+            old,
+            new,
+            manager=call.options.field_manager or call.manager,
+            schema=merge_schema(call.row),
+            now=self._ground.now(),
+            subresource=call.subresource,
+            ignored=ignored_fields(call.row, call.subresource),
+            blank=blank_of(call.row),
+        )
+
+    def _judge(self, row: Kind, new: Raw, old: Raw | None, *, subresource: str = "") -> tuple[str, ...]:
+        """What to warn of; raises Invalid with everything that is wrong."""
+        name = new["metadata"].get("name", "")
+        causes = list(metadata_causes(row, new["metadata"], new=old is None))
+        if old is not None:
+            causes += change_causes(new["metadata"], old["metadata"])
+        if resource_of(row).custom:
+            found = crd_causes(row.type, new, old)
+        else:
+            found = list(kind_causes(row, new, old, subresource=subresource))
+        if causes or found:
+            raise Invalid.of(qualified(row), name, [*causes, *found])
+        warnings = tuple(finalizer_warnings(row, new["metadata"])) if old is None else ()
+        admission = self._ground.admission.get(row.resource)
+        if admission and not subresource:
+            warnings += judged(admission, new, old, lookup=self._ground.looking, kind=qualified(row))
+        return warnings
+
+
+def vanishes(new: Raw) -> bool:
+    """Whether an object that is being deleted has nothing left to wait for."""
+    metadata = new["metadata"]
+    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+        return False
+    if new["kind"] == "Namespace":
+        return False
+    return not metadata.get("deletionGracePeriodSeconds")
+
+
+def _taken(row: Kind, existing: Stored) -> AlreadyExists:
+    deleting = look(existing.object, "metadata", "deletionTimestamp") is not None
+    return AlreadyExists.of(row.resource, existing.key.name, deleting=deleting)
+
+
+def _with_entries(raw: Raw, entries: list[Raw] | None) -> Raw:
+    metadata = {name: item for name, item in raw["metadata"].items() if name != "managedFields"}
+    if entries:
+        metadata["managedFields"] = entries
+    return {**raw, "metadata": metadata}
+
+
+def _unversioned(raw: Raw) -> Raw:
+    metadata = {name: item for name, item in raw["metadata"].items() if name != "resourceVersion"}
+    return {**raw, "metadata": metadata}
+
+
+def _other_uid(call: Call, wanted: str, old: Raw) -> str:
+    place = f"/registry/{call.row.plural}/{call.namespace}/{call.name}".replace("//", "/")
+    return (
+        f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {old['metadata']['uid']}"
+    )
+
+
+def _kind_words(raw: Mapping[str, Any]) -> str:
+    version = str(raw.get("apiVersion") or "")
+    group, _, short = version.rpartition("/")
+    return f"{group}/{short}, Kind={raw.get('kind') or ''}"
