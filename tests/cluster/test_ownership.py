@@ -137,6 +137,18 @@ def test_managed_fields_cannot_be_applied() -> None:
             applied(None, {**config(), "metadata": {"name": "a", "managedFields": entries}})
 
 
+def test_what_is_too_deep_is_refused() -> None:
+    deep: Any = {}
+    for _ in range(950):
+        deep = {"a": deep}
+    with pytest.raises(BadRequest, match="exceeded max depth"):
+        applied(None, {**config(), "data": {"a": deep}})
+    raw = applied(None, config(a="1"))
+    sent = [{**managed(raw)[0], "fieldsV1": {"f:a": deep}}]
+    after = updated(raw, {**raw, "metadata": {"name": "a", "managedFields": sent}})
+    assert owners(after) == owners(raw)
+
+
 def test_force_takes_and_leaves_the_rest() -> None:
     raw = applied(applied(None, config(a="1", b="1")), config(a="2"), "m2", force=True)
     assert raw["data"] == {"a": "2", "b": "1"}

@@ -178,11 +178,11 @@ def ordered(fields: Fields) -> Fields:
     return {step: ordered(fields[step]) for step in sorted(fields)}
 
 
-def well_formed(fields: Any) -> bool:
-    """Whether a value that somebody sent is a set of fields."""
-    if not isinstance(fields, dict):
+def well_formed(fields: Any, *, depth: int = 100) -> bool:
+    """Whether a value that somebody sent is a set of fields, and no deeper than any object's."""
+    if not isinstance(fields, dict) or depth < 0:
         return False
-    return all(_is_step(step) and well_formed(below) for step, below in fields.items())
+    return all(_is_step(step) and well_formed(below, depth=depth - 1) for step, below in fields.items())
 
 
 def _is_step(step: Any) -> bool:

@@ -101,11 +101,14 @@ def apply(
     """
     if look(patch, "metadata", "managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
-    wrong = list(mistakes(patch, schema))
+    try:
+        wrong = list(mistakes(patch, schema))
+    except RecursionError:
+        raise BadRequest("exceeded max depth") from None
     if wrong:
         raise Untyped(patch, wrong)
     case = _Apply(live, patch, schema=schema, ignored=ignored or {}, blank=blank or {}, now=now)
-    who = Manager.of(manager, APPLY, api_version=patch["apiVersion"], subresource=subresource)
+    who = Manager.of(manager, APPLY, api_version=patch.get("apiVersion", ""), subresource=subresource)
     try:
         made, managed = case.made(who, force=force)
     except ApplyConflict as conflict:
@@ -165,14 +168,14 @@ class _Apply:
         self._patch = removed(patch, ignored, schema)
         self._managed = decode(entries_of(live)) or {}
         if not self._managed and live is not None:
-            who = Manager.of(BEFORE_FIRST_APPLY, UPDATE, api_version=patch["apiVersion"])
+            who = Manager.of(BEFORE_FIRST_APPLY, UPDATE, api_version=patch.get("apiVersion", ""))
             self._managed = _updated({}, who, None, live, schema=schema, ignored=ignored, blank=blank, now=now)
 
     def made(self, who: Manager, *, force: bool) -> tuple[Raw, Managed]:
         """The object and its managers afterwards."""
         last = self._managed.get(who)
         fields = without(fields_of(self._patch, self._schema), self._ignored)
-        version = self._patch["apiVersion"]
+        version = self._patch.get("apiVersion", "")
         managed = {**self._managed, who: Owned(fields, version, last.time if last else "")}
         new = merged(self._live, self._patch, self._schema)
         if last and difference(last.fields, fields):
