@@ -44,9 +44,9 @@ def failed_at(job: Raw) -> datetime | None:
 
 
 def first_failed(jobs: Iterable[Raw]) -> Raw | None:
-    """The Job that failed before the others."""
-    dated = [(when, job) for job in jobs if (when := failed_at(job)) is not None]
-    return min(dated, key=lambda pair: pair[0])[1] if dated else None
+    """The Job that failed before the others; of those that failed in the same second, the first by name."""
+    dated = [(when, name_of(job), job) for job in jobs if (when := failed_at(job)) is not None]
+    return min(dated, key=lambda found: found[:2])[2] if dated else None
 
 
 def applies(rule: Raw, job: Raw) -> bool:
