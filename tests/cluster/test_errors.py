@@ -130,8 +130,9 @@ def test_an_expired_page_goes_on_with_its_token() -> None:
 
 
 def test_nothing_in_a_status_is_trusted() -> None:
+    odd: dict[str, Any]
     for odd in ({}, {"details": []}, {"details": {"causes": [1]}, "reason": "Conflict"}, {"metadata": None, "code": 1}):
-        error = read(odd)  # type: ignore[arg-type]
+        error = read(odd)
         assert error.causes == []
         assert error.retry_after == 0
 

@@ -9,8 +9,8 @@ import yaml
 from tests.conformance.apply_cases import CASES
 from trainplane.cluster.errors import ApiError, BadRequest, NotAcceptable, UnsupportedMediaType
 from trainplane.cluster.negotiation import DISCOVERY_FORMS, PLAIN, Form, answer_form, body_form, patch_form
-from trainplane.cluster.options import Options, check, delete_options, is_pretty, name_asked_for
-from trainplane.cluster.wire import APPLY_PATCH, Events, Plain, Request, event_line, event_line_of, parse
+from trainplane.cluster.options import APPLY_PATCH, Options, check, delete_options, is_pretty, name_asked_for
+from trainplane.cluster.wire import Events, Plain, Request, event_line, event_line_of, parse
 
 PATHS = {
     "/api/v1/namespaces/ns/pods/p": Request("get", "v1", "pods", namespace="ns", name="p"),
@@ -240,6 +240,7 @@ def test_forms_of_answers(accept: str | None, form: Form) -> None:
 
 def test_forms_that_cannot_be_had() -> None:
     only = "only the following media types are accepted: "
+    details: dict[str, str] | None
     for accept, custom, opening, details in [
         ("text/html", False, "406: Not Acceptable\n\nAvailable representations: application/json, ", {}),
         ("text/html", True, only, None),

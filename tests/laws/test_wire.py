@@ -1,6 +1,7 @@
 """Whatever can be asked can be written and read again."""
 
 from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 from hypothesis import given
@@ -35,7 +36,7 @@ _DELETES = {
     "propagation_policy": st.none() | _texts,
     "orphan_dependents": st.none() | st.booleans(),
 }
-_OPTIONS = {
+_OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "get": {"resource_version": _texts},
     "list": _LISTS,
     "watch": _LISTS,

@@ -367,14 +367,8 @@ def read_text(text: str, *, code: int) -> ApiError:
 
 def success(resource: str, name: str, uid: str) -> Raw:
     """The Status of a delete that is done."""
-    details = _about(resource, name)
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Success",
-        "details": {**details, "uid": uid},
-    }
+    details = {**_about(resource, name), "uid": uid}
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
 def created() -> Raw:
