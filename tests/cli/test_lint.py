@@ -178,3 +178,48 @@ def test_lint_loads_nothing_it_does_not_need() -> None:
     ).stderr
     modules = {line.rpartition("|")[2].strip().partition(".")[0] for line in loaded.splitlines()}
     assert modules.isdisjoint({"rich", "jsonschema_rs", "aiohttp", "cryptography", "asyncio", "orjson"})
+
+
+MISSPELT = GOOD.replace("runtimeRef", "runtimeref")
+
+
+def test_fix_mends_the_file_shows_the_change_and_lints_the_result(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(MISSPELT)
+    path.chmod(0o640)
+    answer = lint("--fix", path)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert path.read_text() == GOOD
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [line for line in answer.stdout.splitlines() if line.startswith(("+", "-"))] == [
+        f"--- {path}",
+        f"+++ {path} (mended)",
+        "-  runtimeref:",
+        "+  runtimeRef:",
+    ]
+    assert os.listdir(tmp_path) == ["job.yaml"]
+    assert "---" not in lint("--fix", path).stdout
+
+
+def test_a_dry_run_shows_the_change_and_leaves_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(MISSPELT)
+    answer = lint("--fix", "--dry-run", path)
+    assert answer.returncode == 1
+    assert "+  runtimeRef:" in answer.stdout
+    assert path.read_text() == MISSPELT
+    assert lint("--fix", "--dry-run", "-", given=MISSPELT).returncode == 1
+    assert lint("--fix", "--dry-run", "-", given=GOOD).returncode == 0
+
+
+def test_fix_with_json_says_only_json(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(MISSPELT)
+    assert json.loads(lint("--fix", "-o", "json", path).stdout)["errors"] == 0
+
+
+@pytest.mark.parametrize("args", [["--dry-run", "x.yaml"], ["--fix", "-"]])
+def test_fixing_what_cannot_be_fixed_is_exit_code_2(args: list[str]) -> None:
+    answer = lint(*args, given=GOOD)
+    assert answer.returncode == 2
+    assert "--dry-run" in answer.stderr

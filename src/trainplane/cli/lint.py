@@ -28,8 +28,10 @@ class UnusableError(click.ClickException):
 @click.argument("files", metavar="FILE|DIR|-...", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The format.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only errors.")
+@click.option("--fix", "mend", is_flag=True, help="Mend in the files what can be mended safely, and show the changes.")
+@click.option("--dry-run", is_flag=True, help="With --fix: only show the changes; the exit code is 1 if there are any.")
 @click.pass_context
-def lint(ctx: click.Context, files: tuple[str, ...], output: str, quiet: bool) -> None:
+def lint(ctx: click.Context, files: tuple[str, ...], output: str, quiet: bool, mend: bool, dry_run: bool) -> None:
     """Check documents and say what is wrong, where, and what to do.
 
     FILE is YAML or JSON with one document or several; a folder stands for all its *.yaml, *.yml and *.json files, in
@@ -38,12 +40,27 @@ def lint(ctx: click.Context, files: tuple[str, ...], output: str, quiet: bool) -
     Errors refuse, warnings and information do not: the exit code is 1 only where there is an error, and 2 where a file
     cannot be read. `trainplane help ID` explains what an id means.
 
+    With --fix, faults whose remedy is certain are mended in the files: misspelt fields, missing labels, wrong quotes
+    and indentation, pods one level too high. Comments and layout stay, and a change that does not leave less to say is
+    not made. What is said then is about the mended files.
+
     \b
     trainplane lint runtime.yaml jobs/
+    trainplane lint --fix --dry-run runtimes/
     kubectl get trainjobs -A -o yaml | trainplane lint -
     """
+    if dry_run and not mend:
+        raise click.UsageError("--dry-run goes with --fix: lint alone changes nothing")
+    if mend and _DASH in files and not dry_run:
+        raise click.UsageError("the standard input cannot be mended in place; add --dry-run to see the changes")
     unreadable: list[UnusableError] = []
-    findings = lint_texts(_readable(files, unreadable))
+    changed: list[str] = []
+    sources = _readable(files, unreadable)
+    if mend:
+        from trainplane.cli.mending import mended
+
+        sources = mended(sources, changed, show=output == "text", write=not dry_run)
+    findings = lint_texts(sources)
     if unreadable and not findings.files:
         raise unreadable[0]
     if quiet:
@@ -58,7 +75,7 @@ def lint(ctx: click.Context, files: tuple[str, ...], output: str, quiet: bool) -
         click.echo("\n".join(as_text(findings)), color=False if "NO_COLOR" in os.environ else None)
     for error in unreadable:
         error.show()
-    ctx.exit(2 if unreadable else 1 if findings.refused else 0)
+    ctx.exit(2 if unreadable else 1 if findings.refused or (dry_run and changed) else 0)
 
 
 def _readable(files: tuple[str, ...], unreadable: list[UnusableError]) -> Iterator[tuple[str, bytes]]:
