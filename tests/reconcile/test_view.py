@@ -43,6 +43,13 @@ def test_only_its_controller_owns_an_object() -> None:
     assert view.controlled_by("") == []
 
 
+def test_whoever_is_named_as_owner_has_the_object_as_a_dependent() -> None:
+    owned, shared = pod("p", controller=True), pod("q", controller=False)
+    view = View.of(owned, shared)
+    assert view.owned_by("u") == [owned, shared]
+    assert view.owned_by("nobody") == []
+
+
 def test_events_are_found_by_what_they_are_about() -> None:
     about = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}, "regarding": {"uid": "u"}}
     other = {**about, "metadata": {"name": "f"}, "regarding": {"uid": "v"}}

@@ -15,18 +15,20 @@ EVENTS = ("events.k8s.io", "Event")
 class View:
     """Objects that do not change while a decision is taken."""
 
-    __slots__ = ("_by_kind", "_by_owner", "_events", "_objects")
+    __slots__ = ("_by_kind", "_by_owner", "_dependents", "_events", "_objects")
 
     def __init__(self, objects: Iterable[Raw] = ()) -> None:
         self._objects: dict[Ref, Raw] = {}
         self._by_kind: dict[tuple[str, str], list[Raw]] = defaultdict(list)
         self._by_owner: dict[str, list[Raw]] = defaultdict(list)
+        self._dependents: dict[str, list[Raw]] = defaultdict(list)
         self._events: dict[str, list[Raw]] = defaultdict(list)
         for raw in objects:
             ref = Ref.of(raw)
             self._objects[ref] = raw
             self._by_kind[ref.group, ref.kind].append(raw)
             for owner in raw["metadata"].get("ownerReferences") or ():
+                self._dependents[owner["uid"]].append(raw)
                 if owner.get("controller"):
                     self._by_owner[owner["uid"]].append(raw)
             if (ref.group, ref.kind) == EVENTS:
@@ -50,6 +52,10 @@ class View:
     def controlled_by(self, uid: str) -> list[Raw]:
         """What the object of this uid controls."""
         return self._by_owner.get(uid, [])
+
+    def owned_by(self, uid: str) -> list[Raw]:
+        """What names the object of this uid among its owners, its controller or not."""
+        return self._dependents.get(uid, [])
 
     def events_about(self, uid: str) -> list[Raw]:
         """The events about the object of this uid."""
