@@ -132,8 +132,8 @@ def test_a_missing_key_counts_as_empty_in_built_in_kinds_alone() -> None:
 
 
 def test_managed_fields_cannot_be_applied() -> None:
-    entries: list[Raw]
-    for entries in ([], [{}]):
+    nothing: list[list[Raw]] = [[], [{}]]
+    for entries in nothing:
         with pytest.raises(BadRequest, match=r"metadata\.managedFields must be nil"):
             applied(None, {**config(), "metadata": {"name": "a", "managedFields": entries}})
 
