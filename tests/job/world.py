@@ -19,7 +19,8 @@ NAMESPACE = "ns"
 class World:
     """Objects by Ref, events, and what time it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_pods: bool = True) -> None:
+        self.takes_pods = takes_pods
         self.objects: dict[Ref, Raw] = {}
         self.events: list[Raw] = []
         self.writes: list[str] = []
@@ -45,9 +46,9 @@ class World:
         self.objects[Ref.of(raw)] = {**raw, "metadata": metadata}
 
     def make(self, raw: Raw) -> bool:
-        """Store a new object; False where there is one of that name."""
+        """Store a new object; False where there is one of that name, or the server takes no pods."""
         raw = copy.deepcopy(raw)
-        if Ref.of(raw) in self.objects:
+        if Ref.of(raw) in self.objects or (raw["kind"] == "Pod" and not self.takes_pods):
             return False
         self.serial += 1
         raw["metadata"] |= {"uid": f"uid-{self.serial}", "creationTimestamp": stamp(self.now)}
