@@ -12,6 +12,8 @@ VERBS: dict[str, str] = {
     "explain": "Say what TrainJobs become and why: the arithmetic, the surprises, the objects, or one field's history.",
     "diff-runtime": "Say which TrainJobs another runtime would change, and how, and which it would refuse.",
     "crds": "Print the CustomResourceDefinitions that a cluster needs, or only those called NAME.",
+    "up": "Start a cluster on this machine, and serve it until Ctrl-C.",
+    "kubeconfig": "Print the path of a cluster's kubeconfig, and nothing else.",
     "help": "Explain a rule, a verb or a topic.",
 }
 """Verb → its one-line help. Its click command is the function of its name in the module of its name, with _ for -."""
