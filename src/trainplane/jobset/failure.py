@@ -113,7 +113,7 @@ def on_failure(jobset: Raw, failed: tuple[Raw, ...], said: Outcome, *, now: date
         return said
     action = blamed.action
     if action == "FailJobSet":
-        message = "jobset failed due to FailJobSet failure policy action"
+        message = "applying FailJobSet failure policy action"
         return fail(said, "FailJobSetFailurePolicyAction", message, first=blamed.job, now=now)
     if action in RESTART_JOB_ACTIONS and not restart_job:
         # Admission refuses such a rule; one that came in before the gate was closed is not to be guessed at.

@@ -21,7 +21,7 @@ EITHER_OR = {
     words.STARTUP_POLICY_IN_PROGRESS: words.STARTUP_POLICY_COMPLETED,
 }
 """Conditions of which one ends the other."""
-READY_AGAIN = (words.RESTARTING, "False", "JobsReady", "all jobs of the jobset are ready")
+READY_AGAIN = (words.RESTARTING, "False", "JobsReady", "all jobs are ready")
 
 
 class Told(NamedTuple):

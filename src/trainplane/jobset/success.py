@@ -11,7 +11,7 @@ from trainplane.jobset.fields import label, replicas, replicated_jobs
 from trainplane.jobset.status import Outcome
 
 COMPLETED = (words.COMPLETED, "True", "AllJobsCompleted", "jobset completed successfully")
-NO_LONGER_RESTARTING = (words.RESTARTING, "False", "JobSetCompleted", "jobset completed")
+NO_LONGER_RESTARTING = (words.RESTARTING, "False", "JobSetCompleted", "jobset completed successfully")
 
 
 def targets(jobset: Raw) -> list[str]:
