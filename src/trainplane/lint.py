@@ -164,9 +164,9 @@ def _structure(hub: Mapping[str, Any], kind: Kind) -> Iterator[Problem]:
         yield from validate.trainjob(hub)
         yield from advise.trainjob(hub)
         if object_at(hub, "spec", "trainer"):
-            from trainplane.trainjob import pods
+            from trainplane.trainjob import container
 
-            yield from pods.trainjob(hub)
+            yield from container.trainjob(hub)
     elif kind.kind == "JobSet":
         yield from jobset.jobset(hub)
     elif kind.kind == "Role":
@@ -316,7 +316,7 @@ def _pair(job: Member, runtime: Member) -> Iterator[tuple[int, Located]]:
 def _not_given(name: str, kind: str, *, path: Path, known: Iterable[str]) -> Problem:
     # Among very many runtimes a near name is chance.
     names = list(filter(None, known))
-    near = did_you_mean(name, names, cutoff=0.85) if len(names) < 100 else ""
+    near = did_you_mean(name, names, cutoff=0.85) if 0 < len(names) < 100 else ""
     if near:
         what = f"there is no runtime {name} in these files, but one called {near}"
         return Problem(of_trainjob.RUNTIME_NEARLY, path, what, f"did you mean {near}?")

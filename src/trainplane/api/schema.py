@@ -7,8 +7,9 @@
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
+from inspect import get_annotations
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 from msgspec import UnsetType
@@ -133,9 +134,28 @@ def strict_json_schema(type_: type[Wire]) -> Schema:
     }
 
 
+class _Described(NamedTuple):
+    """A field of a type: its name on the wire, its annotation, and whether it must be there."""
+
+    encode_name: str
+    type: Any
+    required: bool
+
+
 @cache
-def _fields(type_: type[Wire]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    return msgspec.structs.fields(type_)
+def _fields(type_: type[Wire]) -> tuple[_Described, ...]:
+    """The fields of a type, as msgspec tells them but without evaluating annotations, which takes ten times as long."""
+    annotations: dict[str, Any] = {}
+    for base in reversed(type_.__mro__):
+        annotations |= get_annotations(base)
+    given = type_.__struct_defaults__
+    defaults = (msgspec.NODEFAULT,) * (len(type_.__struct_fields__) - len(given)) + given
+    return tuple(
+        _Described(encoded, annotations[name], default is msgspec.NODEFAULT)
+        for name, encoded, default in zip(
+            type_.__struct_fields__, type_.__struct_encode_fields__, defaults, strict=True
+        )
+    )
 
 
 def _node(annotation: Any) -> Schema:

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 from trainplane.api.loose import texts_at
 from trainplane.api.problem import Path
 
-_NNODES = re.compile(r"--nnodes(?:=|\s+)['\"]?([0-9]{1,9}(?::[0-9]{1,9})?)(?![^\s'\"])")
-_NPROC = re.compile(r"--nproc[-_]per[-_]node(?:=|\s+)['\"]?([0-9]{1,9})(?![^\s'\"])")
-_RESTARTS = re.compile(r"--max[-_]restarts(?:=|\s+)['\"]?([0-9]{1,9})(?![^\s'\"])")
-_RANKS = re.compile(
-    r"\bmpi(?:run|exec)(?:\.hydra)?\s(?:.*?\s)?(?:-np|-n|--np|--n)\s+([0-9]{1,9})(?![^\s'\"])", re.DOTALL
-)
+_NUMBER = r"(?:=|\s+)['\"]?([0-9]{1,9})(?![^\s'\"])"
+_NNODES = r"--nnodes(?:=|\s+)['\"]?([0-9]{1,9}(?::[0-9]{1,9})?)(?![^\s'\"])"
+_NPROC = rf"--nproc[-_]per[-_]node{_NUMBER}"
+_RESTARTS = rf"--max[-_]restarts{_NUMBER}"
+_RANKS = r"(?s)\bmpi(?:run|exec)(?:\.hydra)?\s(?:.*?\s)?(?:-np|-n|--np|--n)\s+([0-9]{1,9})(?![^\s'\"])"
 
 
 class Wanted(NamedTuple):
@@ -42,13 +41,15 @@ def contradictions(container: Mapping[str, Any], wanted: Wanted) -> Iterator[Con
     """The numbers in a container's command and arguments that are not those wanted."""
     words = [*texts_at(container, "command"), *texts_at(container, "args")]
     text = " ".join(word for _, word in words)
+    if not words:
+        return
     for pattern, flag, right, shown in (
         (_NNODES, "--nnodes", wanted.nodes, wanted.nodes),
         (_NPROC, "--nproc_per_node", wanted.procs, wanted.procs),
         (_RESTARTS, "--max_restarts", wanted.restarts, wanted.restarts),
         (_RANKS, "the number of processes", wanted.ranks, f"{wanted.ranks}, {wanted.note}"),
     ):
-        found = pattern.search(text) if right else None
+        found = re.search(pattern, text) if right else None
         if found and _bounds(found[1]) != _bounds(right):
             yield Contradiction(flag, found[1], shown, _word(words, found.start(1)))
 

@@ -24,9 +24,7 @@ _CONFIGURED = re.compile(r"\s-f\s*\S")
 
 
 def runtime(obj: Mapping[str, Any], roles: Roles) -> Iterator[Problem]:
-    """Where the keys or the port of an MPI runtime do not suit the user of its containers."""
-    if look(obj, *POLICY, "mpi") is None:
-        return
+    """Where the keys or the port of a runtime with mlPolicy.mpi do not suit the user of its containers."""
     for role in (roles.launcher, roles.trainer):
         if role and role.container:
             yield from _keys(obj, role)

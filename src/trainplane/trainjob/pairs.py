@@ -10,7 +10,8 @@ from trainplane.api.meta import Raw
 from trainplane.api.problem import Path, Problem, Severity
 from trainplane.api.raw import look
 from trainplane.api.roles import roles_of
-from trainplane.trainjob import advise, default, pair_rules, plan_rules, pod_rules, pods, validate
+from trainplane.trainjob import advise, default, pair_rules, plan_rules, pod_rules, validate
+from trainplane.trainjob import container as container_rules
 from trainplane.trainjob.arguments import Wanted, contradictions
 from trainplane.trainjob.misplaced import JOBS, POD
 from trainplane.trainjob.pipeline import Refused, build
@@ -155,7 +156,7 @@ def _resources(job: Raw, runtime: Raw) -> Iterator[Problem]:
     if not given or role is None or role.container is None or look(runtime, *POLICY) is None:
         return
     container = (*JOBS, role.index, *POD, "containers", role.container.index, "resources")
-    for problem in pods.resources(merged([object_at(runtime, *container), given]), path):
-        own = {own.path for own in pods.resources(given, path, whole=False)}
+    for problem in container_rules.resources(merged([object_at(runtime, *container), given]), path):
+        own = {own.path for own in container_rules.resources(given, path, whole=False)}
         if problem.path not in own:
             yield Problem(problem.rule, path, f"with the runtime's, {problem.what}", problem.todo)

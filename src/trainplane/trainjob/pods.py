@@ -5,11 +5,11 @@ from typing import Any
 
 from trainplane.api.loose import object_at, objects_at, text_at, texts_at
 from trainplane.api.problem import Path, Problem
-from trainplane.api.quantity import Amount, QuantityError, parse
 from trainplane.api.raw import look
 from trainplane.api.roles import Role, Roles, roles_of
 from trainplane.api.trainer import METRICS_ENABLED
-from trainplane.trainjob import mpi_contract, pod_rules
+from trainplane.trainjob import container as container_rules
+from trainplane.trainjob import pod_rules
 from trainplane.trainjob.arguments import figure
 from trainplane.trainjob.misplaced import JOBS, POD
 from trainplane.trainjob.validate import POLICY
@@ -28,7 +28,10 @@ BASELINE = frozenset(
 def runtime(obj: Mapping[str, Any]) -> Iterator[Problem]:
     """What a runtime's pods would meet on a cluster, as far as it can be seen beforehand."""
     roles = roles_of(obj)
-    yield from mpi_contract.runtime(obj, roles)
+    if look(obj, *POLICY, "mpi") is not None:
+        from trainplane.trainjob import mpi_contract
+
+        yield from mpi_contract.runtime(obj, roles)
     yield from _processes(obj, roles)
     yield from _metrics(obj, roles)
     yield from _lifetime(obj)
@@ -40,45 +43,9 @@ def runtime(obj: Mapping[str, Any]) -> Iterator[Problem]:
         for kind in CONTAINERS:
             for where, container in objects_at(pod, kind):
                 yield from _privileges(container, (*place, *where))
-                yield from _image(container, (*place, *where))
-                yield from _interfaces(container, (*place, *where))
-                yield from resources(container.get("resources"), (*place, *where, "resources"))
-
-
-def trainjob(obj: Mapping[str, Any]) -> Iterator[Problem]:
-    """What a TrainJob's own settings would meet, whatever its runtime is."""
-    place: Path = ("spec", "trainer")
-    trainer = object_at(obj, *place)
-    yield from _image(trainer, place)
-    yield from _interfaces(trainer, place)
-    yield from resources(trainer.get("resourcesPerNode"), (*place, "resourcesPerNode"), whole=False)
-
-
-def resources(given: Any, path: Path, *, whole: bool = True) -> Iterator[Problem]:
-    """Requests that no server lets through; where it is not the whole of them, a missing limit may still come."""
-    limits = object_at(given, "limits")
-    for name, asked in object_at(given, "requests").items():
-        request, limit = _amount(asked), _amount(limits.get(name))
-        if request is None or not isinstance(name, str):
-            continue
-        place = (*path, "requests", name)
-        if "/" in name or name.startswith("hugepages-"):
-            if limit is None and name not in limits and whole:
-                what = f"{asked} of {name} are requested, and there is no limit"
-                yield Problem(pod_rules.NO_LIMIT, place, what, f"write {name} under limits instead")
-            elif limit is not None and limit != request:
-                what = f"{asked} of {name} are requested, and the limit is {limits[name]}"
-                yield Problem(pod_rules.UNEQUAL, place, what, "remove the request: it follows the limit")
-        elif limit is not None and limit < request:
-            what = f"{asked} of {name} are requested, and at most {limits[name]} are allowed"
-            yield Problem(pod_rules.ABOVE_LIMIT, place, what, "lower the request, or raise the limit")
-
-
-def _amount(value: Any) -> Amount | None:
-    try:
-        return parse(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
-    except QuantityError:
-        return None  # the schema says what is wrong with it
+                yield from container_rules.image(container, (*place, *where))
+                yield from container_rules.interfaces(container, (*place, *where))
+                yield from container_rules.resources(container.get("resources"), (*place, *where, "resources"))
 
 
 def _volumes(pod: Mapping[str, Any], path: Path) -> Iterator[Problem]:
@@ -123,27 +90,6 @@ def _privileges(container: Mapping[str, Any], path: Path) -> Iterator[Problem]:
         elif capability.removeprefix("CAP_") not in BASELINE:
             what = f"{capability} is refused from the Pod Security level baseline up"
             yield Problem(pod_rules.CAPABILITY, (*place, *where), what, "remove it unless the program fails without")
-
-
-def _image(container: Mapping[str, Any], path: Path) -> Iterator[Problem]:
-    image = text_at(container, "image")
-    tag = image.rpartition("/")[2].partition(":")[2]
-    if image and "@" not in image and tag in ("", "latest"):
-        said = "has the tag latest" if tag else "has no tag"
-        what = f"the image {said}, so what it is can change between two runs"
-        yield Problem(pod_rules.FLOATING_IMAGE, (*path, "image"), what, "name a version that stays, or a digest")
-
-
-def _interfaces(container: Mapping[str, Any], path: Path) -> Iterator[Problem]:
-    for where, variable in objects_at(container, "env"):
-        value = text_at(variable, "value")
-        if variable.get("name") not in ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME") or not value:
-            continue
-        # NCCL reads prefixes, a ^ for "all but", and a = for "exactly".
-        if not value.startswith("^") and not any(word.lstrip("=").startswith("eth") for word in value.split(",")):
-            what = f"{variable['name']} is {value}, and the interface of a pod is usually eth0"
-            todo = "write eth0, or leave it out, unless the pods have such an interface"
-            yield Problem(pod_rules.INTERFACE, (*path, *where, "value"), what, todo)
 
 
 def _container(role: Role | None) -> Path | None:
