@@ -93,9 +93,9 @@ class World:
         match action:
             case Create(raw):
                 return self.make(raw)
-            case SetStatus(ref, status, uid):
+            case SetStatus(ref, status, uid, version):
                 old = self.objects.get(ref)
-                if old is None or old["metadata"]["uid"] != uid:
+                if old is None or (old["metadata"]["uid"], old["metadata"]["resourceVersion"]) != (uid, version):
                     return False
                 self.put({**old, "status": status})
             case Patch(ref, patch, uid):

@@ -51,8 +51,11 @@ def reconcile(job: Raw, view: View, now: datetime) -> Decision:
     actions: list[Action] = [*adopted(job, view), *map(untracked, tally.released())]
     if status != (job.get("status") or {}):
         # Before any pod goes: a target that is not written down must not cost a pod its count.
-        actions.append(SetStatus(Ref.of(job), status, job["metadata"].get("uid", "")))
-    actions += removed(job, outcome)
+        metadata = job["metadata"]
+        # Counters must not be written over by one who has not seen them.
+        version = metadata.get("resourceVersion", "")
+        actions.append(SetStatus(Ref.of(job), status, metadata.get("uid", ""), version))
+    actions += removed(job, tally, outcome)
     actions += made(job, outcome.moves.make)
     actions += events(job, status, tally)
     return Decision.of(actions, again=soonest(outcome, status, job=job, started=started, now=now))
@@ -130,11 +133,14 @@ def suspension(status: Raw, *, suspend: bool, now: datetime) -> Raw:
     return with_condition(status, IS_RESUMED, now) if is_true(status, SUSPENDED) else status
 
 
-def removed(job: Raw, outcome: Outcome) -> Iterator[Action]:
-    """Pods deleted: those of a Job at its end keep their finalizers, to be counted; of others they go first."""
-    for pod in outcome.moves.remove:
-        if outcome.end is None and is_tracked(pod):
-            yield sent_away(pod)
+def removed(job: Raw, tally: Tally, outcome: Outcome) -> Iterator[Action]:
+    """Pods deleted: those of a Job at its end keep their finalizers, to be counted; of others they go first.
+
+    A pod that is sent away is deleted when it is seen to be let go: deleted before that, it would count as failed.
+    """
+    if outcome.end is None:
+        yield from map(sent_away, outcome.moves.remove)
+    for pod in (*tally.leaving, *(outcome.moves.remove if outcome.end else ())):
         yield Delete(Ref.of(pod), pod["metadata"].get("uid", ""))
         yield Record(Ref.of(job), "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
 

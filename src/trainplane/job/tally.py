@@ -100,12 +100,21 @@ class Tally:
     @cached_property
     def active(self) -> tuple[Raw, ...]:
         """Pods that are neither finished nor on their way out."""
-        return tuple(pod for pod in self.pods if phase(pod) not in TERMINAL and not is_deleting(pod))
+        return tuple(pod for pod in self._unfinished if not is_deleting(pod) and not is_removed(pod))
 
     @cached_property
     def terminating(self) -> tuple[Raw, ...]:
         """Pods that are on their way out and have not ended."""
-        return tuple(pod for pod in self.pods if phase(pod) not in TERMINAL and is_deleting(pod))
+        return tuple(pod for pod in self._unfinished if is_deleting(pod) or is_removed(pod))
+
+    @cached_property
+    def leaving(self) -> tuple[Raw, ...]:
+        """Pods that the Job has sent away and that are yet to be deleted: nobody counts them, so they cannot stay."""
+        return tuple(pod for pod in self._unfinished if is_removed(pod) and not is_deleting(pod))
+
+    @cached_property
+    def _unfinished(self) -> tuple[Raw, ...]:
+        return tuple(pod for pod in self.pods if phase(pod) not in TERMINAL)
 
     def is_failed(self, pod: Raw) -> bool:
         """Whether the pod counts as failed: it has, or it is on its way out and is not waited for."""

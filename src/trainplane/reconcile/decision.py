@@ -54,6 +54,8 @@ class SetStatus:
     ref: Ref
     status: Raw
     uid: str
+    version: str = ""
+    """The resourceVersion it was made from: where another is stored by now nothing is written; "" writes over any."""
 
 
 @dataclass(frozen=True, slots=True)
