@@ -7,7 +7,7 @@ import pytest
 
 from tests.jobset.worlds import KEY, NS, Denied, Stage, jobset, rjob
 from trainplane.api.merge import merge_patch
-from trainplane.reconcile.decision import NOTHING, Delete
+from trainplane.reconcile.decision import NOTHING, Delete, SetStatus
 from trainplane.reconcile.view import Ref
 
 Raw = dict[str, Any]
@@ -207,6 +207,14 @@ class TestFailurePolicy:
         stage = Stage(jobset(failurePolicy=policy), restart_job=True)
         stage.fails("js-a-0")
         assert stage.counts["a"] == {"jobRestarts": [1]}
+
+    def test_an_old_look_can_grant_no_second_restart(self) -> None:
+        stage = Stage(jobset(failurePolicy=failing(most=5)))
+        stage.edit_job("js-a-0", {"status": {"conditions": [{"type": "Failed", "status": "True"}]}})
+        stage.objects[stage.ref]["metadata"]["resourceVersion"] = "7"
+        (written,) = [one for one in stage.decide().actions if isinstance(one, SetStatus)]
+        assert written.status["restarts"] == 1
+        assert written.version == "7", "written only over the version it was made from"
 
     def test_restarts_that_do_not_count(self) -> None:
         stage = Stage(jobset(failurePolicy=failing({"action": "RestartJobSetAndIgnoreMaxRestarts"})))

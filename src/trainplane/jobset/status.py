@@ -66,8 +66,10 @@ class Outcome(NamedTuple):
         """The status written where it changed, and then the events."""
         if self.status == (jobset.get("status") or {}):
             return []
-        ref = Ref.of(jobset)
-        written = SetStatus(ref, {"restarts": 0, **self.status}, jobset["metadata"].get("uid", ""))
+        ref, metadata = Ref.of(jobset), jobset["metadata"]
+        # Only over what it was made from: an old look must neither undo a restart nor grant one twice.
+        version = metadata.get("resourceVersion", "")
+        written = SetStatus(ref, {"restarts": 0, **self.status}, metadata.get("uid", ""), version)
         return [written, *(Record(ref, *event) for event in self.told)]
 
 
