@@ -86,7 +86,12 @@ async def running(config: Config) -> AsyncIterator[Running]:
 async def _serving(config: Config, store: Store, certificates: Certificates) -> AsyncIterator[Running]:
     authority = certificates.authority.certificate_pem.decode()
     api = Api(store, kinds=KINDS, admission=ADMISSION, now=clock.now, companions=lambda _: companions(authority))
-    await furnish(api)
+    if not store.revision:
+        await furnish(api)
+        # A new cluster begins here: nobody can have seen what was before.
+        await store.compact(store.revision)
+    else:
+        await furnish(api)
     port_file = config.folder / "port"
     app, runner, port = await _start(config, api, certificates, port=config.port or _last_port(port_file))
     try:

@@ -9,6 +9,7 @@ from trainplane.cluster.ground import Ground
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 DEFAULT_ACCOUNT = "default"
+LIMIT_NOTE = "kubernetes.io/limit-ranger"
 
 
 def admitted(new: Raw, old: Raw | None, *, ground: Ground, row: Kind) -> Raw:
@@ -18,8 +19,44 @@ def admitted(new: Raw, old: Raw | None, *, ground: Ground, row: Kind) -> Raw:
     spec = dict(new.get("spec") or {})
     name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
     spec |= {"serviceAccountName": name, "serviceAccount": name}
+    place = new["metadata"].get("namespace", "")
+    if ground.lookup(Ref("", "ServiceAccount", place, name)) is None:
+        words = f'error looking up service account {place}/{name}: serviceaccount "{name}" not found'
+        raise Forbidden.of("pods", new["metadata"].get("name", ""), words)
+    new = limited(new, [stored.object for stored in ground.store.list("limitranges", namespace=place).items])
+    spec = {**spec, "containers": (new.get("spec") or {}).get("containers") or []}
     spec = _prioritised(spec, new, ground)
     return {**new, "spec": {**spec, "tolerations": _tolerations(spec)}}
+
+
+def limited(new: Raw, ranges: list[Raw]) -> Raw:
+    """The pod with the defaults that a namespace's LimitRanges give containers, and a note of them."""
+    notes: list[str] = []
+    containers = list((new.get("spec") or {}).get("containers") or ())
+    for raw in ranges:
+        for limit in (raw.get("spec") or {}).get("limits") or ():
+            if limit.get("type") == "Container":
+                containers = [_given(each, limit, notes) for each in containers]
+    if not notes:
+        return new
+    told = f"LimitRanger plugin set: {'; '.join(notes)}"
+    annotations = {**(new["metadata"].get("annotations") or {}), LIMIT_NOTE: told}
+    metadata = {**new["metadata"], "annotations": annotations}
+    return {**new, "metadata": metadata, "spec": {**new["spec"], "containers": containers}}
+
+
+def _given(container: Raw, limit: Raw, notes: list[str]) -> Raw:
+    resources = dict(container.get("resources") or {})
+    for part, word, defaults in (
+        ("requests", "request", limit.get("defaultRequest") or {}),
+        ("limits", "limit", limit.get("default") or {}),
+    ):
+        given = resources.get(part) or {}
+        added = {name: amount for name, amount in sorted(defaults.items()) if name not in given}
+        if added:
+            resources[part] = {**given, **added}
+            notes.append(f"{', '.join(added)} {word} for container {container.get('name')}")
+    return {**container, "resources": resources}
 
 
 def _tolerations(spec: Raw) -> list[Raw]:

@@ -12,6 +12,7 @@ from trainplane.api.raw import look
 from trainplane.api.schema import INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, Schema, openapi
 from trainplane.api.structural import unlawful
 from trainplane.cluster.causes import (
+    DUPLICATE,
     INVALID,
     TYPE_INVALID,
     Cause,
@@ -22,6 +23,7 @@ from trainplane.cluster.causes import (
     shown,
     too_long,
     too_many,
+    wrong_type,
 )
 from trainplane.cluster.causes import unlawful as unlawful_cause
 from trainplane.cluster.shape import json_word
@@ -42,8 +44,10 @@ def crd_causes(type_: type[Wire], new: Raw, old: Raw | None = None) -> list[Caus
     checked = {key: item for key, item in schema["properties"].items() if key != "metadata"}
     required_here = [name for name in schema.get("required", ()) if name == "spec"]
     found = list(_causes(new, {"type": "object", "properties": checked, "required": required_here}, ()))
-    if found:
+    if any(cause.reason != DUPLICATE for cause in found):
         return [*found, UNCHECKED]
+    if found:
+        return found
     return list(_broken(new, schema, old))
 
 
@@ -78,7 +82,12 @@ def _causes(value: Any, schema: Schema, path: Path) -> Iterator[Cause]:
 
 
 def _body(path: Path, wanted: Any) -> str:
-    return f"{show(path)} in body must be of type {wanted}"
+    return f"{_in_body(path)} in body must be of type {wanted}"
+
+
+def _in_body(path: Path) -> str:
+    """A path as messages have it: those of a status begin below it."""
+    return show(path[1:] if path[:1] == ("status",) else path)
 
 
 def _must_be(path: Path, value: Any, wanted: Any) -> str:
@@ -166,7 +175,7 @@ def _text(value: str, schema: Schema, path: Path) -> Iterator[Cause]:
     if pattern and not _compiled(pattern).search(value):
         yield invalid(where, value, f"{where} in body should match '{pattern}'")
     if schema.get("format") == "date-time" and not is_time(value):
-        yield invalid(where, value, f'{where} in body must be of type date-time: "{value}"')
+        yield wrong_type(where, value, f'{_body(path, "date-time")}: "{value}"')
     if "enum" in schema and value not in schema["enum"]:
         yield not_supported(where, value, schema["enum"])
 

@@ -22,6 +22,15 @@ def defaulted(raw: Raw, row: Kind) -> Raw:
     return step(filled) if step else filled
 
 
+def _with_times(raw: Raw) -> Raw:
+    """The conditions of pods and Jobs have both their times, though they may be null."""
+    conditions = (raw.get("status") or {}).get("conditions")
+    if not conditions:
+        return raw
+    timed = [_under(each, lastProbeTime=None, lastTransitionTime=None) for each in conditions]
+    return {**raw, "status": {**raw["status"], "conditions": timed}}
+
+
 def fill(value: Any, schema: Schema) -> Any:
     """A value with its schema's defaults; what has none is shared and not copied."""
     if isinstance(value, dict):
@@ -135,7 +144,7 @@ def _volume(raw: Raw) -> Raw:
 
 
 def _pod(raw: Raw) -> Raw:
-    return _at(raw, "spec", lambda spec: _under(pod_spec(spec), enableServiceLinks=True), made=True)
+    return _with_times(_at(raw, "spec", lambda spec: _under(pod_spec(spec), enableServiceLinks=True), made=True))
 
 
 def _template(raw: Raw) -> Raw:
@@ -173,7 +182,7 @@ def _failure_policy(raw: Raw) -> Raw:
 
 
 def _job(raw: Raw) -> Raw:
-    return _at(raw, "spec", _job_spec, made=True)
+    return _with_times(_at(raw, "spec", _job_spec, made=True))
 
 
 def _service_spec(spec: Raw) -> Raw:

@@ -68,7 +68,7 @@ class Deletion:
             if new == old:
                 return Answer(200, old, stored.value, warnings)
             return await self._store(stored, new, options, warnings)
-        if row.kind == "Pod" and not row.group and not options.dry_run and not old["metadata"].get("deletionTimestamp"):
+        if row.kind == "Pod" and not row.group and not options.dry_run and new != old:
             # Whoever watches a pod sees it marked before it goes.
             marked = await self._store(stored, new, options, warnings)
             current = self._ground.find(stored.key) if marked else None

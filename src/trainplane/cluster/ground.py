@@ -77,6 +77,8 @@ class Ground:
         self.uid = uid
         self.place = place
         self.companions = companions
+        self.check_grant: Callable[[User, Raw], None] = lambda _user, _raw: None
+        """Raises Forbidden where a user may not store a role or a binding; whoever knows the roles puts it here."""
         self._by_kind: dict[tuple[str, str], Kind] = {}
         for row in kinds:
             self._by_kind.setdefault((row.group, row.kind), row)

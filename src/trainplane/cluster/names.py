@@ -6,7 +6,6 @@ from typing import Any
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import FOREGROUND_DELETION, ORPHAN, Raw
-from trainplane.api.selectors import label_key_fault, label_value_fault
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, required, too_long
 from trainplane.cluster.ownership import MAX_ANNOTATIONS
 from trainplane.cluster.resources import resource_of
@@ -66,6 +65,40 @@ def name_faults(row: Kind, name: str) -> Iterator[str]:
         yield from subdomain_faults(name)
 
 
+_PART = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_PART_WORDS = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+)
+_PREFIX = re.compile(_PART)
+
+
+def key_faults(key: str) -> Iterator[str]:
+    """What keeps a text from being the key of a label or of an annotation, or a finalizer."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and not prefix:
+        yield "prefix part must be non-empty"
+    elif slash:
+        for fault in subdomain_faults(prefix):
+            yield f"prefix part {fault}"
+    if not name:
+        yield "name part must be non-empty"
+    elif len(name) > 63:
+        yield "name part must be no more than 63 bytes"
+    if not _PREFIX.fullmatch(name):
+        example = "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+        yield f"name part {_PART_WORDS}{example}'{_PART}')"
+
+
+def value_faults(text: str) -> Iterator[str]:
+    """What keeps a text from being the value of a label."""
+    if len(text) > 63:
+        yield "must be no more than 63 bytes"
+    if text and not _PREFIX.fullmatch(text):
+        opening = "a valid label must be an empty string or "
+        example = "(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+        yield f"{opening}{_PART_WORDS.removeprefix('must ')}{example}'({_PART})?')"
+
+
 def metadata_causes(row: Kind, metadata: Mapping[str, Any], *, new: bool = True) -> Iterator[Cause]:
     """What is wrong with an object's metadata; the name is judged where the object is new."""
     name, prefix = metadata.get("name") or "", metadata.get("generateName") or ""
@@ -93,29 +126,30 @@ def finalizer_warnings(row: Kind, metadata: Mapping[str, Any]) -> Iterator[str]:
         for finalizer in metadata.get("finalizers") or ():
             if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
                 yield (
-                    f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name including a path '
-                    "(/) to avoid accidental conflicts with other finalizer writers"
+                    f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name '
+                    "to avoid accidental conflicts with other finalizer writers"
                 )
 
 
 def _map_causes(metadata: Mapping[str, Any]) -> Iterator[Cause]:
     for key, value in (metadata.get("labels") or {}).items():
-        if fault := label_key_fault(key):
+        for fault in key_faults(key):
             yield invalid("metadata.labels", key, fault)
-        if fault := label_value_fault(value):
+        for fault in value_faults(value):
             yield invalid("metadata.labels", value, fault)
     annotations = metadata.get("annotations") or {}
     for key in annotations:
-        if fault := label_key_fault(key.lower()):
+        for fault in key_faults(key.lower()):
             yield invalid("metadata.annotations", key, fault)
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > MAX_ANNOTATIONS:
         yield too_long("metadata.annotations", MAX_ANNOTATIONS)
 
 
 def _finalizer_causes(where: str, finalizer: str) -> Iterator[Cause]:
-    if fault := label_key_fault(finalizer):
-        yield invalid(where, finalizer, fault)
-    elif "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+    faults = list(key_faults(finalizer))
+    for fault in faults:
+        yield invalid("metadata.finalizers", finalizer, fault)
+    if not faults and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         yield invalid(where, finalizer, _UNQUALIFIED)
 
 
@@ -130,28 +164,37 @@ def _owner_causes(owners: Any) -> Iterator[Cause]:
             if not owner.get(name):
                 yield invalid(f"{where}.{name}", owner.get(name) or "", "must not be empty")
         if owner.get("kind") == "Event" and version in ("v1", "events.k8s.io/v1"):
-            yield invalid(where, owner, f"{version}, Kind=Event is disallowed from being an owner")
+            yield invalid(where, owner, f"{_group_version(version)}, Kind=Event is disallowed from being an owner")
         if owner.get("controller"):
             if controller is not None:
                 words = (
-                    "Only one reference can have Controller set to true. "
-                    f'Found "true" in references for {controller} and {owner.get("name")}'
+                    'Only one reference can have Controller set to true. Found "true" in references for '
+                    f"{controller} and {_owner_words(owner)}"
                 )
                 yield invalid(where, owners, words)
-            controller = owner.get("name")
+            controller = _owner_words(owner)
+
+
+def _owner_words(owner: Mapping[str, Any]) -> str:
+    return f"{owner.get('kind')}/{owner.get('name')}"
+
+
+def _group_version(version: str) -> str:
+    return version if "/" in version else f"/{version}"
 
 
 def change_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
     """What an update may not do to metadata."""
     for name in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if name in new and new.get(name) != old.get(name):
-            yield invalid(f"metadata.{name}", new[name], "field is immutable")
+            # Told twice, as the API server judges metadata twice.
+            yield from [invalid(f"metadata.{name}", new[name], "field is immutable")] * 2
     if old.get("deletionTimestamp"):
         added = [each for each in new.get("finalizers") or () if each not in (old.get("finalizers") or ())]
         if added:
             listed = ", ".join(f'"{each}"' for each in added)
             words = "no new finalizers can be added if the object is being deleted, found new finalizers []string"
-            yield forbidden("metadata.finalizers", f"{words}{{{listed}}}")
+            yield from [forbidden("metadata.finalizers", f"{words}{{{listed}}}")] * 2
 
 
 def repeated_names(field: str, items: Any) -> Iterator[Cause]:

@@ -17,7 +17,7 @@ from trainplane.cluster.ownership import apply, update
 from trainplane.cluster.patching import patched
 from trainplane.cluster.reading import named
 from trainplane.cluster.wire import JSON_PATCH
-from trainplane.cluster.writes import Writes
+from trainplane.cluster.writes import Writes, other_uid
 
 SCALE_VERSION = "autoscaling/v1"
 _SCALE_SCHEMA: dict[str, Any] = {
@@ -101,12 +101,11 @@ class Parts:
         """Place a pod on a node; whether that node is there is not asked, as a real API server does not."""
         target = raw.get("target") or {}
         if look(raw, "metadata", "name") not in (None, "", call.name):
-            named_ = look(raw, "metadata", "name")
-            raise BadRequest(f"name in URL does not match name in Binding object: {call.name} {named_}".strip())
+            raise BadRequest("name in URL does not match name in Binding object")
         if not target.get("name"):
             raise Internal("target.name: Required value")
         if target.get("kind") not in (None, "", "Node"):
-            raise Internal(f'target.kind: Unsupported value: "{target["kind"]}": supported values: "", "Node"')
+            raise Internal(f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"')
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             _check_binding(call, raw, old)
@@ -129,8 +128,7 @@ class Parts:
     async def evict(self, call: Call, raw: Raw) -> Answer:
         """Ask a pod to go."""
         if look(raw, "metadata", "name") not in (None, "", call.name):
-            said = look(raw, "metadata", "name")
-            raise BadRequest(f"name in URL does not match name in Eviction object: {said} != {call.name}".strip())
+            raise BadRequest("name in URL does not match name in Eviction object")
         options = delete_options(Options(), raw.get("deleteOptions") or {})
         stored = self._ground.find(call.key)
         if stored is None:
@@ -201,8 +199,7 @@ def _check_binding(call: Call, raw: Raw, old: Raw) -> None:
     name, metadata, spec = call.name, old["metadata"], old["spec"]
     uid = look(raw, "metadata", "uid")
     if uid and uid != metadata["uid"]:
-        words = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {metadata['uid']}"
-        raise Conflict.of("pods/binding", name, words)
+        raise Conflict.of("pods", name, other_uid(call, uid, old))
     if metadata.get("deletionTimestamp"):
         raise Conflict.of("pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host")
     if spec.get("nodeName"):

@@ -22,7 +22,7 @@ def patched(old: Raw, form: str, patch: Any, *, schema: Schema) -> tuple[Raw, An
     """The patched object, and what a refusal shows as the patch."""
     if form == JSON_PATCH:
         made = _by_operations(old, patch)
-        return made, orjson.dumps(made).decode()
+        return made, _text(made)
     if form == MERGE_PATCH:
         if patch is None:
             raise BadRequest("Invalid JSON Patch")
@@ -30,8 +30,12 @@ def patched(old: Raw, form: str, patch: Any, *, schema: Schema) -> tuple[Raw, An
             words = f"json: cannot unmarshal {json_word(patch)} into Go value of type map[string]interface {{}}"
             raise BadRequest(f"error decoding patch: {words}")
         made = merge_patch(old, patch)
-        return made, orjson.dumps(made).decode()
+        return made, _text(made)
     return _strategic(old, patch, schema), patch
+
+
+def _text(raw: Raw) -> str:
+    return orjson.dumps(raw, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _by_operations(old: Raw, patch: Any) -> Raw:
@@ -69,7 +73,8 @@ def _refusal(error: PatchError, patch: Raw) -> Exception:
         return BadRequest("invalid patch format of retainKeys")
     if error.fault is Fault.TYPE:
         return Invalid.of("", "", [invalid("patch", go(patch), error.what)])
-    inner = _look(patch, error.path)
+    path = error.path[:-1] if error.path[-1:] == ("$patch",) else error.path
+    inner = _look(patch, path)
     if error.fault is Fault.DIRECTIVE and isinstance(inner, Mapping):
         return Internal(f"unknown patch type: {inner.get('$patch')} in map: {go(inner)}")
     if error.fault is Fault.MERGE_KEY and isinstance(inner, Mapping):

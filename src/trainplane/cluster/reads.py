@@ -40,6 +40,8 @@ _FIELDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("batch", "Job"): ("status.successful",),
     ("", "Event"): _EVENT_FIELDS,
 }
+_OUTER_WORDS = ("or 'end of string'", "expected: identifier after ','")
+_OPEN = "'('"
 _OWN_WORDS = (
     ("", "Pod"),
     ("", "Node"),
@@ -99,7 +101,7 @@ def selection(row: Kind, options: Options) -> Selection:
     try:
         fields = parse_fields(options.field_selector)
     except SelectorError as error:
-        raise BadRequest(error.what) from None
+        raise BadRequest(f"invalid selector: '{options.field_selector}'; {error.what}") from None
     key = (row.group, row.kind)
     known = (*_METADATA, *_FIELDS.get(key, ()))
     for term in fields.terms:
@@ -112,7 +114,10 @@ def selection(row: Kind, options: Options) -> Selection:
 
 
 def _label_words(error: SelectorError) -> str:
-    return error.what if error.what.startswith("unable to parse") else f"unable to parse requirement: {error.what}"
+    if error.what.endswith(_OUTER_WORDS):
+        return error.what
+    words = error.what.replace(f"', expected: {_OPEN}", f"' expected: {_OPEN}")
+    return f"unable to parse requirement: {words}"
 
 
 class Reads:
@@ -157,23 +162,23 @@ class Reads:
             raise Expired.list() from None
         items = found.items
         if start:
-            items = [stored for stored in items if stored.key.path > start]
+            items = [stored for stored in items if _place(stored, call.namespace) >= start]
         if not selected.is_everything:
             items = [stored for stored in items if selected.matches(stored.object)]
         limit = options.limit
         if limit <= 0 or len(items) <= limit or options.resource_version == "0":
             return Listed(items, found.revision)
         page = items[:limit]
-        remaining = len(items) - limit if selected.is_everything else None
-        return Listed(page, found.revision, _token(page[-1].key.path, found.revision), remaining)
+        remaining = len(items) - limit if selected.is_everything and revision >= 0 else None
+        # The first key after the last that was given.
+        following = _place(page[-1], call.namespace) + "\0"
+        return Listed(page, found.revision, _token(following, found.revision), remaining)
 
     async def _awaited(self, options: Options) -> int:
         """The revision that a list asks for, once it is there; raises Timeout."""
         text, store = options.resource_version, self._ground.store
         if not text.isdigit():
-            raise BadRequest(
-                f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-            )
+            raise BadRequest(_version_words(text))
         version = int(text)
         deadline = asyncio.get_running_loop().time() + FUTURE_WAIT
         while version > store.revision:
@@ -188,7 +193,7 @@ class Reads:
         selected = selection(call.row, options)
         text = options.resource_version
         if text and not text.isdigit():
-            raise Internal(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+            raise Internal(_version_words(text))
         return self._events(call, selected, int(text or 0))
 
     async def _events(self, call: Call, selected: Selection, since: int) -> AsyncIterator[Batch]:
@@ -213,6 +218,11 @@ class Reads:
                     yield events
         except Compacted as gone:
             raise Expired.watch(gone.revision, store.revision) from None
+
+
+def _place(stored: Stored, namespace: str) -> str:
+    """The key of an object within what is listed."""
+    return stored.key.name if namespace else stored.key.path
 
 
 def happened(change: Change, selected: Selection) -> Event | None:
@@ -241,6 +251,10 @@ def bookmark(row: Kind, revision: int, annotations: Raw | None = None) -> Event:
     return Event("BOOKMARK", json.dumps(obj, separators=(",", ":")).encode())
 
 
+def _version_words(text: str) -> str:
+    return f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+
+
 def _token(start: str, revision: int) -> str:
     said = {"v": "meta.k8s.io/v1", "rv": revision, "start": start}
     return urlsafe_b64encode(json.dumps(said, separators=(",", ":")).encode()).decode().rstrip("=")
@@ -259,7 +273,9 @@ def _opened(token: str) -> tuple[str, int]:
 
 def _token_fault(token: str) -> str:
     try:
-        urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        content = urlsafe_b64decode(token + "=" * (-len(token) % 4))
     except ValueError:
         return "illegal base64 data at input byte 4"
-    return "invalid character 'c' looking for beginning of value"
+    first = chr(content[0]) if content else ""
+    shown = first if first.isprintable() else f"\\u{ord(first):04x}"
+    return f"invalid character '{shown}' looking for beginning of value" if first else "unexpected end of JSON input"

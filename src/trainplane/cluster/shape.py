@@ -38,11 +38,11 @@ _PLAIN_BOOLEANS = frozenset(
 """Flags of built-in kinds whose `false` is not written."""
 _PLAIN_NUMBERS = frozenset(
     (
-        *("count", "currentHealthy", "desiredHealthy", "expectedPods", "failed", "hostPort", "nodePort"),
+        *("active", "count", "currentHealthy", "desiredHealthy", "expectedPods", "failed", "hostPort", "nodePort"),
         *("observedGeneration", "succeeded"),
     )
 )
-_ALWAYS_LISTS = frozenset(["containers", "rules", "endpoints", "verbs", "limits"])
+_ALWAYS_LISTS = frozenset(["containers", "rules", "endpoints", "verbs", "limits", "managedFields"])
 """Lists that stay though they are empty."""
 
 
@@ -88,6 +88,7 @@ def custom(raw: Raw, row: Kind, findings: Findings) -> Raw:
         walk = _BuiltIn(row, findings)
         walk.path.append("metadata")
         metadata = walk.object(metadata, _metadata_schema())
+    findings.strict.sort()
     head = {key: raw[key] for key in ("kind", "apiVersion") if key in raw}
     return {**head, "metadata": metadata or {}, **{k: v for k, v in pruned.items() if k not in head}}
 
@@ -137,7 +138,9 @@ class _BuiltIn:
         for name, item in value.items():
             child = properties.get(name)
             if child is None:
-                self._findings.unknown(self.path, name)
+                # Templates have whole metadata in built-in kinds; what nobody reads there is dropped in silence.
+                if name != "creationTimestamp" or self.path[-1:] != ["metadata"]:
+                    self._findings.unknown(self.path, name)
                 continue
             self._findings.twice(value, self.path, name)
             if item is None:
@@ -218,12 +221,15 @@ class _BuiltIn:
     def _time(self, value: str, *, micro: bool) -> str:
         found = _TIME.match(value)
         layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
-        if found is None or (micro and len(found[3] or "") != 7):
-            raise WrongShape(f'parsing time "\\"{value}\\"" as "{layout}": cannot parse "{value}" as "2006"')
+        if found is None:
+            raise WrongShape(f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"')
+        if micro and len(found[3] or "") != 7:
+            rest = f"{found[3] or ''}{found[4]}"
+            raise WrongShape(f'parsing time "{value}" as "{layout}": cannot parse "{rest}" as ".000000"')
         try:
             moment = datetime.fromisoformat(f"{found[1]}T{found[2]}{(found[3] or '')[:7]}{found[4]}").astimezone(UTC)
         except (ValueError, OverflowError):
-            raise WrongShape(f'parsing time "\\"{value}\\"": day out of range') from None
+            raise WrongShape(f'parsing time "{value}": day out of range') from None
         return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
 
     def _int_or_string(self, value: Any, schema: Schema) -> Any:

@@ -141,7 +141,16 @@ def quality_of_service(spec: Mapping[str, Any]) -> str:
 
 
 def _new_pod(raw: Raw, _: Callable[[int], int]) -> Raw:
-    return {**raw, "status": {"phase": PENDING, "qosClass": quality_of_service(raw.get("spec") or {})}}
+    spec = raw.get("spec") or {}
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        spec = {**spec, "terminationGracePeriodSeconds": 1}
+    status: Raw = {"phase": PENDING, "qosClass": quality_of_service(spec)}
+    if spec.get("schedulingGates"):
+        condition = {"type": "PodScheduled", "status": "False", "lastProbeTime": None}
+        condition["lastTransitionTime"] = raw["metadata"]["creationTimestamp"]
+        words = "Scheduling is blocked due to non-empty scheduling gates"
+        status["conditions"] = [{**condition, "reason": "SchedulingGated", "message": words}]
+    return {**raw, "spec": spec, "status": status}
 
 
 def _new_job(raw: Raw, _: Callable[[int], int]) -> Raw:

@@ -1,18 +1,347 @@
 """What the API server refuses in objects of built-in kinds, beyond their shape."""
 
-from collections.abc import Callable, Iterable
+import re
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
+from ipaddress import ip_network
+
+import orjson
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
-from trainplane.cluster.causes import Cause
+from trainplane.api.quantity import parse
+from trainplane.api.raw import look
+from trainplane.cluster.causes import (
+    Cause,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from trainplane.cluster.job_validation import job_causes
+from trainplane.cluster.names import label_faults
+from trainplane.cluster.pod_validation import pod_causes
 
 Check = Callable[[Raw, Raw | None, str], Iterable[Cause]]
 """The new object, the old one if there is one, and the part that is written."""
 
-_CHECKS: dict[tuple[str, str], Check] = {}
+MEBIBYTE = 1_048_576
+HIGHEST_PRIORITY = 1_000_000_000
+SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
+_KEY = re.compile(r"[-._a-zA-Z0-9]+\Z")
+_KEY_WORDS = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
+    "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_SECRET_KEYS = {
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+}
+_ACCOUNT = "kubernetes.io/service-account.name"
+_FIXED_DATA = "field is immutable when `immutable` is set"
+_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_SCOPES = (
+    *("BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "PriorityClass", "Terminating"),
+    "VolumeAttributesClass",
+)
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def kind_causes(row: Kind, new: Raw, old: Raw | None, *, subresource: str = "") -> Iterable[Cause]:
     """What is wrong with an object of a built-in kind, by itself and against what it was."""
     check = _CHECKS.get((row.group, row.kind))
     return check(new, old, subresource) if check else ()
+
+
+def _key_causes(names: Iterable[str], at: str) -> Iterator[Cause]:
+    for name in names:
+        if name in (".", ".."):
+            yield invalid(f"{at}[{name}]", name, f"must not be '{name}'")
+        elif len(name) > 253:
+            yield invalid(f"{at}[{name}]", name, "must be no more than 253 characters")
+        elif not _KEY.match(name):
+            yield invalid(f"{at}[{name}]", name, _KEY_WORDS)
+
+
+def _config_map(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
+    data, binary = new.get("data") or {}, new.get("binaryData") or {}
+    yield from _key_causes(data, "data")
+    yield from _key_causes(binary, "binaryData")
+    for name in sorted(data.keys() & binary.keys()):
+        yield invalid(f"data[{name}]", name, "duplicate of key present in binaryData")
+    if sum(len(text.encode()) for text in data.values()) + sum(map(_decoded_size, binary.values())) > MEBIBYTE:
+        yield Cause("FieldValueTooLong", "[]", too_long("", MEBIBYTE).message)
+    yield from _immutable_data(new, old, ("data", "binaryData"))
+
+
+def _immutable_data(new: Raw, old: Raw | None, names: tuple[str, ...]) -> Iterator[Cause]:
+    if old is None or not old.get("immutable"):
+        return
+    if not new.get("immutable"):
+        yield forbidden("immutable", _FIXED_DATA)
+    for name in names:
+        if (new.get(name) or {}) != (old.get(name) or {}):
+            yield forbidden(name, _FIXED_DATA)
+
+
+def _decoded_size(text: str) -> int:
+    return len(text) * 3 // 4
+
+
+def _secret(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
+    data, kind = new.get("data") or {}, new.get("type", "")
+    yield from _key_causes(data, "data")
+    if sum(map(_decoded_size, data.values())) > MEBIBYTE:
+        yield too_long("data", MEBIBYTE)
+    for name in _SECRET_KEYS.get(kind, ()):
+        if name not in data:
+            yield required(f"data[{name}]")
+        elif kind.startswith("kubernetes.io/docker"):
+            yield from _json_causes(data[name], f"data[{name}]")
+    if kind == "kubernetes.io/service-account-token" and not look(new, "metadata", "annotations", _ACCOUNT):
+        yield required(f"metadata.annotations[{_ACCOUNT}]")
+    if old is not None and kind != old.get("type", ""):
+        yield invalid("type", kind, "field is immutable")
+    yield from _immutable_data(new, old, ("data",))
+
+
+def _json_causes(text: str, at: str) -> Iterator[Cause]:
+    content = b64decode(text)
+    try:
+        orjson.loads(content)
+    except orjson.JSONDecodeError:
+        first = content[:1].decode(errors="replace")
+        words = (
+            f"invalid character '{first}' looking for beginning of value" if first else "unexpected end of JSON input"
+        )
+        yield invalid(at, "<secret contents redacted>", words)
+
+
+def _service(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
+    spec = new.get("spec") or {}
+    kind, headless = spec.get("type"), spec.get("clusterIP") == "None"
+    if kind not in ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName"):
+        yield not_supported("spec.type", kind, ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
+    ports = spec.get("ports") or ()
+    if not ports and kind != "ExternalName" and not headless:
+        yield required("spec.ports")
+    names: set[str] = set()
+    for index, port in enumerate(ports):
+        at, number, target = f"spec.ports[{index}]", port.get("port"), port.get("targetPort")
+        name = port.get("name") or ""
+        if not name and len(ports) > 1:
+            yield required(f"{at}.name")
+        elif name:
+            for fault in label_faults(name):
+                yield invalid(f"{at}.name", name, fault)
+            if name in names:
+                yield duplicate(f"{at}.name", name)
+        names.add(name)
+        if not number or not 1 <= number <= 65535:
+            yield invalid(f"{at}.port", number or 0, "must be between 1 and 65535, inclusive")
+        if port.get("protocol") not in ("TCP", "UDP", "SCTP"):
+            yield not_supported(f"{at}.protocol", port.get("protocol"), ("SCTP", "TCP", "UDP"))
+        if isinstance(target, int) and not 1 <= target <= 65535:
+            yield invalid(f"{at}.targetPort", target, "must be between 1 and 65535, inclusive")
+        elif isinstance(target, str) and not re.search("[a-z]", target):
+            yield invalid(f"{at}.targetPort", target, "must contain at least one letter (a-z)")
+    before = look(old, "spec", "clusterIP")
+    if before and kind != "ExternalName" and spec.get("clusterIP") != before:
+        yield invalid("spec.clusterIPs[0]", spec.get("clusterIPs") or [], "may not change once set")
+
+
+def _lease(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
+    spec = new.get("spec") or {}
+    seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    if seconds is not None and seconds <= 0:
+        yield invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")
+    if transitions is not None and transitions < 0:
+        yield invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0")
+
+
+def _claim(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
+    spec = new.get("spec") or {}
+    if subresource == "status":
+        return
+    if old is not None:
+        before, after = (_claim_fixed(each) for each in (old, new))
+        if before != after:
+            words = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound"
+            yield forbidden("spec", f"{words} claims")
+        return
+    modes = spec.get("accessModes") or ()
+    if not modes:
+        yield required("spec.accessModes", "at least 1 access mode is required")
+    for mode in modes:
+        if mode not in _ACCESS_MODES:
+            yield not_supported("spec.accessModes", mode, _ACCESS_MODES)
+    storage = look(spec, "resources", "requests", "storage")
+    if storage is None:
+        yield required("spec.resources[storage]")
+    elif parse(storage) <= parse(0):
+        yield invalid("spec.resources[storage]", str(storage), "must be greater than zero")
+
+
+def _claim_fixed(raw: Raw) -> Raw:
+    spec = dict(raw.get("spec") or {})
+    spec.pop("volumeName", None)
+    if look(raw, "status", "phase") == "Bound":
+        spec.pop("resources", None)
+        spec.pop("volumeAttributesClassName", None)
+    return spec
+
+
+def _priority_class(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
+    name, value = new["metadata"].get("name") or "", new.get("value") or 0
+    if old is not None:
+        if value != (old.get("value") or 0):
+            yield forbidden("value", "may not be changed in an update.")
+        if new.get("preemptionPolicy") != old.get("preemptionPolicy"):
+            yield forbidden("preemptionPolicy", "may not be changed in an update.")
+        return
+    if name.startswith("system-"):
+        if name not in SYSTEM_PRIORITIES:
+            words = "priority class names with 'system-' prefix are reserved for system use only. error: "
+            yield forbidden("metadata.name", f"{words}{name} is not a known system priority class")
+    elif value > HIGHEST_PRIORITY:
+        yield forbidden("value", f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}")
+
+
+def _rules(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
+    for index, rule in enumerate(new.get("rules") or ()):
+        at = f"rules[{index}]"
+        if not rule.get("verbs"):
+            yield required(f"{at}.verbs", "verbs must contain at least one value")
+        urls = rule.get("nonResourceURLs")
+        if urls:
+            if new["kind"] == "Role":
+                yield invalid(f"{at}.nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs")
+            elif rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
+                words = "rules cannot apply to both regular resources and non-resource URLs"
+                yield invalid(f"{at}.nonResourceURLs", urls, words)
+            continue
+        if not rule.get("apiGroups"):
+            yield required(f"{at}.apiGroups", "resource rules must supply at least one api group")
+        if not rule.get("resources"):
+            yield required(f"{at}.resources", "resource rules must supply at least one resource")
+
+
+def _binding(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
+    ref = new.get("roleRef") or {}
+    if old is not None and ref != (old.get("roleRef") or {}):
+        shown = {"APIGroup": ref.get("apiGroup", ""), "Kind": ref.get("kind", ""), "Name": ref.get("name", "")}
+        yield invalid("roleRef", shown, "cannot change roleRef")
+    if ref.get("apiGroup") != "rbac.authorization.k8s.io":
+        yield not_supported("roleRef.apiGroup", ref.get("apiGroup", ""), ("rbac.authorization.k8s.io",))
+    known = ("Role", "ClusterRole") if new["kind"] == "RoleBinding" else ("ClusterRole",)
+    if ref.get("kind") not in known:
+        yield not_supported("roleRef.kind", ref.get("kind", ""), known)
+    if not ref.get("name"):
+        yield required("roleRef.name")
+    for index, subject in enumerate(new.get("subjects") or ()):
+        at, kind = f"subjects[{index}]", subject.get("kind", "")
+        if not subject.get("name"):
+            yield required(f"{at}.name")
+        if kind not in ("ServiceAccount", "User", "Group"):
+            yield not_supported(f"{at}.kind", kind, ("ServiceAccount", "User", "Group"))
+        elif kind == "ServiceAccount" and not subject.get("namespace"):
+            yield required(f"{at}.namespace")
+
+
+def _event(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
+    place = look(new, "involvedObject", "namespace") or ""
+    home = new["metadata"].get("namespace", "")
+    if place != home and not (not place and home == "default"):
+        yield invalid("involvedObject.namespace", place, "does not match event.namespace")
+
+
+def _new_event(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
+    if not new.get("eventTime"):
+        yield required("eventTime")
+    if old is not None:
+        for name in ("note", "reason", "action", "type", "reportingController", "reportingInstance", "eventTime"):
+            if new.get(name) != old.get(name):
+                yield invalid({"note": "message"}.get(name, name), new.get(name, ""), "field is immutable")
+
+
+def _quota(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
+    spec = new.get("spec") or {}
+    for name, amount in (spec.get("hard") or {}).items():
+        at = f"spec.hard[{name}]"
+        if not _is_counted(name):
+            yield invalid(at, name, "must be a standard resource type or fully qualified")
+            yield invalid(at, name, "must be a standard resource for quota")
+        elif parse(amount) < parse(0):
+            yield invalid(at, str(amount), "must be greater than or equal to 0")
+    scopes = spec.get("scopes") or []
+    if any(scope not in _SCOPES for scope in scopes):
+        yield invalid("spec.scopes", scopes, "unsupported scope")
+    elif "BestEffort" in scopes and any(name != "pods" for name in spec.get("hard") or {}):
+        yield invalid("spec.scopes", scopes, "unsupported scope applied to resource")
+    if old is not None and sorted(scopes) != sorted(look(old, "spec", "scopes") or []):
+        yield invalid("spec.scopes", scopes, "field is immutable")
+
+
+_COUNTED = (
+    *("configmaps", "cpu", "ephemeral-storage", "limits.cpu", "limits.ephemeral-storage", "limits.memory", "memory"),
+    *("persistentvolumeclaims", "pods", "replicationcontrollers", "requests.cpu", "requests.ephemeral-storage"),
+    *("requests.memory", "requests.storage", "resourcequotas", "secrets", "services", "services.loadbalancers"),
+    "services.nodeports",
+)
+
+
+def _is_counted(name: str) -> bool:
+    return "/" in name or name in _COUNTED or name.startswith(("hugepages-", "requests.hugepages-"))
+
+
+def _namespace(new: Raw, _: Raw | None, subresource: str) -> Iterator[Cause]:
+    phase, going = look(new, "status", "phase"), look(new, "metadata", "deletionTimestamp")
+    if subresource == "status" and not going and phase not in (None, "", "Active"):
+        yield invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")
+    if subresource == "status" and going and phase != "Terminating":
+        yield invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")
+
+
+def _node(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
+    spec = new.get("spec") or {}
+    ranges = spec.get("podCIDRs") or ([spec["podCIDR"]] if spec.get("podCIDR") else [])
+    for index, text in enumerate(ranges):
+        if not _is_range(text):
+            words = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+            yield invalid(f"spec.podCIDRs[{index}]", text, words)
+    for index, taint in enumerate(spec.get("taints") or ()):
+        if taint.get("effect") not in _EFFECTS:
+            yield not_supported(f"metadata.taints[{index}].effect", taint.get("effect", ""), _EFFECTS)
+
+
+def _is_range(text: str) -> bool:
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return "/" in text
+
+
+_CHECKS: dict[tuple[str, str], Check] = {
+    ("", "ConfigMap"): _config_map,
+    ("", "Event"): _event,
+    ("", "Namespace"): _namespace,
+    ("", "Node"): _node,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "Pod"): pod_causes,
+    ("", "ResourceQuota"): _quota,
+    ("", "Secret"): _secret,
+    ("", "Service"): _service,
+    ("batch", "Job"): job_causes,
+    ("coordination.k8s.io", "Lease"): _lease,
+    ("events.k8s.io", "Event"): _new_event,
+    ("rbac.authorization.k8s.io", "ClusterRole"): _rules,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _binding,
+    ("rbac.authorization.k8s.io", "Role"): _rules,
+    ("rbac.authorization.k8s.io", "RoleBinding"): _binding,
+    ("scheduling.k8s.io", "PriorityClass"): _priority_class,
+}

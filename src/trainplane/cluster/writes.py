@@ -11,8 +11,8 @@ from trainplane.cluster import ownership
 from trainplane.cluster.admission import judged
 from trainplane.cluster.bodies import Body
 from trainplane.cluster.built_in_admission import admitted
-from trainplane.cluster.causes import Cause, invalid
-from trainplane.cluster.crd_causes import crd_causes
+from trainplane.cluster.causes import TYPE_INVALID, Cause, invalid
+from trainplane.cluster.crd_causes import UNCHECKED, crd_causes
 from trainplane.cluster.defaults import defaulted
 from trainplane.cluster.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Internal, Invalid, NotFound
 from trainplane.cluster.ground import Answer, Call, Ground
@@ -91,14 +91,23 @@ class Writes:
         elif "generation" in made["metadata"]:
             metadata["generation"] = made["metadata"]["generation"]
         new = {**made, "metadata": metadata}
-        admission = ground.admission.get(row.resource)
-        if admission:
-            new = admission.default(new, None, ground.looking, now=ground.now())
+        new = self._defaulted(row, new, None)
         new = admitted(new, None, ground=ground, row=row)
         if metadata.get("name"):
             new = prepared(new, row, place=ground.place)
         warnings = self._judge(row, new, None)
+        ground.check_grant(call.user, new)
         return new, warnings
+
+    def _defaulted(self, row: Kind, new: Raw, old: Raw | None) -> Raw:
+        """The object as its room fills it in; what has the wrong shape is refused before."""
+        admission = self._ground.admission.get(row.resource)
+        if admission is None:
+            return new
+        shapeless = [cause for cause in crd_causes(row.type, new, old) if cause.reason == TYPE_INVALID]
+        if shapeless:
+            raise Invalid.of(qualified(row), new["metadata"].get("name", ""), [*shapeless, UNCHECKED])
+        return admission.default(new, old, self._ground.looking, now=self._ground.now())
 
     def _generated(self, prefix: str) -> str:
         letters = SUFFIX_CHARACTERS
@@ -151,7 +160,7 @@ class Writes:
             self._check_version(call, made, old, needed=strategy.needs_version)
             wanted = uid or made["metadata"].get("uid")
             if wanted and wanted != old["metadata"]["uid"]:
-                raise Conflict.of(call.row.resource, call.name, _other_uid(call, wanted, old))
+                raise Conflict.of(call.row.resource, call.name, other_uid(call, wanted, old))
             new = self._over(call, self.filled(made, call.row), old)
             return new, warnings
 
@@ -162,7 +171,7 @@ class Writes:
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             if uid and uid != old["metadata"]["uid"]:
-                raise Conflict.of(call.row.resource, call.name, _other_uid(call, uid, old))
+                raise Conflict.of(call.row.resource, call.name, other_uid(call, uid, old))
             raw, shown = patched(old, form, patch, schema=openapi(call.row.type))
             if raw.get("kind") != call.row.kind or raw.get("apiVersion") != call.row.api_version:
                 raise BadRequest(f"invalid object type: {_kind_words(raw)}")
@@ -188,7 +197,7 @@ class Writes:
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             if uid and uid != old["metadata"]["uid"]:
-                raise Conflict.of(call.row.resource, call.name, _other_uid(call, uid, old))
+                raise Conflict.of(call.row.resource, call.name, other_uid(call, uid, old))
             self._check_version(call, raw, old, needed=False)
             made = self._applied(call, old, patch)
             new, warnings = reshaped(made, call, patch)
@@ -235,6 +244,7 @@ class Writes:
             warnings = (*warnings, *self._judge(call.row, new, old, subresource=call.subresource))
             if ownership.same_but_for_times(_unversioned(old), _unversioned(new)):
                 return Answer(200, old, stored.value, warnings)
+            self._ground.check_grant(call.user, new)
             if call.is_dry:
                 shown = {**new, "metadata": {**new["metadata"], "resourceVersion": str(stored.revision)}}
                 return Answer(200, shown, warnings=warnings)
@@ -277,10 +287,8 @@ class Writes:
             # What the kind puts in place by itself, and did before, is nobody's doing.
             entries = self._owned(old, changed(new, old, row, subresource=call.subresource), call)
         new = _with_entries(new, entries)
-        admission = ground.admission.get(row.resource)
-        if admission and not call.subresource:
-            new = admission.default(new, old, ground.looking, now=ground.now())
         if not call.subresource:
+            new = self._defaulted(row, new, old)
             new = admitted(new, old, ground=ground, row=row)
         return changed(new, old, row, subresource=call.subresource)
 
@@ -342,7 +350,8 @@ def _unversioned(raw: Raw) -> Raw:
     return {**raw, "metadata": metadata}
 
 
-def _other_uid(call: Call, wanted: str, old: Raw) -> str:
+def other_uid(call: Call, wanted: str, old: Raw) -> str:
+    """The words of a refusal where the object has another uid."""
     place = f"/registry/{call.row.plural}/{call.namespace}/{call.name}".replace("//", "/")
     return (
         f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: "

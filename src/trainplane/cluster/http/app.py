@@ -1,6 +1,7 @@
 """The server: who asks, whether they may, and who answers; every refusal is a Status."""
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from trainplane.cluster.errors import (
     Internal,
     InternalError,
     MethodNotAllowed,
+    NotAcceptable,
     NotFound,
     Timeout,
     TooLarge,
@@ -35,12 +37,13 @@ from trainplane.cluster.http.objects import Objects, allowed_verb, read_question
 from trainplane.cluster.http.questions import Access, Questions, definitions, same_definition, served_definition
 from trainplane.cluster.http.watch import stream
 from trainplane.cluster.identity import Identity
-from trainplane.cluster.log import Closed, StoreError
+from trainplane.cluster.log import Closed, Key, StoreError
 from trainplane.cluster.negotiation import PLAIN, Form, answer_form
 from trainplane.cluster.openapi import OpenApi
-from trainplane.cluster.options import check, is_pretty, name_asked_for
+from trainplane.cluster.options import APPLY_PATCH, check, is_pretty, name_asked_for
 from trainplane.cluster.resources import STATELESS, Resource, resource_of, served
 from trainplane.cluster.reviews import impersonated, impersonation_refused
+from trainplane.cluster.strategy import strategy_of
 from trainplane.cluster.wire import Plain, Request, parse
 
 BODY_LIMIT = 3 * 1024 * 1024
@@ -127,7 +130,16 @@ class App:
             return self._no_streams(asked)
         data = await self._read(request)
         pretty = is_pretty(asked.options, request.headers.get("User-Agent", ""))
+        if self._would_create(asked, row):
+            self._check_access(user, dataclasses.replace(asked, verb="create"), method=request.method)
         return await self._objects.answer(asked, row, user=user, agent=agent, form=form, data=data, pretty=pretty)
+
+    def _would_create(self, asked: Request, row: Kind) -> bool:
+        """Whether an apply or a PUT would make the object, so that whoever asks must be allowed that too."""
+        applies = asked.verb == "patch" and asked.content_type == APPLY_PATCH
+        puts = asked.verb == "update" and strategy_of(row).made_by_update
+        missing = not asked.subresource and (applies or puts)
+        return missing and self._served.api.ground.find(Key(row.resource, asked.namespace, asked.name)) is None
 
     def _who(self, request: web.BaseRequest) -> User:
         transport = request.transport
@@ -245,10 +257,10 @@ class App:
     def _plain(self, request: web.BaseRequest, asked: Plain) -> web.StreamResponse:
         parts = asked.parts
         if request.method != "GET":
-            if parts[:1] in (("api",), ("apis",)):
+            if parts[:1] in (("api",), ("apis",), ("version",)):
                 raise MethodNotAllowed
             return no_page()
-        matching = request.headers.get("If-None-Match", "")
+        matching, accept = request.headers.get("If-None-Match", ""), request.headers.get("Accept", "*/*")
         match parts:
             case ():
                 return respond(paths(self._resources), form=PLAIN)
@@ -256,6 +268,16 @@ class App:
                 return respond(version_info(self._served.version), form=PLAIN)
             case (("healthz" | "livez" | "readyz") as kind, *rest):
                 return self._health(request, kind, rest)
+            case (".well-known", "openid-configuration"):
+                return respond(self._served.questions.openid(asked.path), form=PLAIN)
+            case ("openid", "v1", "jwks"):
+                if "application/jwk-set+json" not in accept and "*/*" not in accept:
+                    raise NotAcceptable.media(["application/jwk-set+json"])
+                keys = respond(self._served.questions.openid(asked.path), form=PLAIN)
+                keys.headers["Content-Type"] = "application/jwk-set+json"
+                return keys
+            case ("openapi", "v2"):
+                return document(self._openapi.v2(), matching=matching)
             case ("openapi", "v3"):
                 return document(self._openapi.index(), matching=matching)
             case ("openapi", "v3", *rest):
@@ -271,7 +293,7 @@ class App:
     def _group_version(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
         found = self._openapi.group_version(path)
         if found is None:
-            return no_page()
+            return web.Response(status=404)
         wanted = request.query.get("hash")
         right = found.etag.strip('"')
         if wanted is not None and wanted != right:
@@ -353,9 +375,9 @@ async def start(app: App, *, host: str, port: int, tls: Any) -> tuple[web.Server
         access_log=None,
         keepalive_timeout=90.0,
     )
-    runner = web.ServerRunner(server)
+    runner = web.ServerRunner(server, shutdown_timeout=5.0)
     await runner.setup()
-    site = web.TCPSite(runner, host, port, ssl_context=tls, shutdown_timeout=5.0)
+    site = web.TCPSite(runner, host, port, ssl_context=tls)
     await site.start()
     (address, *_) = runner.addresses
     return runner, int(address[1])

@@ -75,9 +75,9 @@ class Objects:
     async def _create(self, asked: Request, call: Call, data: bytes) -> Answer:
         body = _body(data, asked.content_type, call)
         if asked.subresource == "binding":
-            return await self._api.parts.bind(call, _object(body, "Binding"))
+            return await self._api.parts.bind(call, _of_kind(_object(body, "Binding"), "Binding", "core"))
         if asked.subresource == "eviction":
-            return await self._api.parts.evict(call, _object(body, "Eviction"))
+            return await self._api.parts.evict(call, _of_kind(_object(body, "Eviction"), "Eviction", "policy"))
         return await self._api.writes.create(call, body, data=data)
 
     async def _patch(self, asked: Request, call: Call, data: bytes) -> Answer:
@@ -140,8 +140,14 @@ def _delete_body(data: bytes, content_type: str) -> Raw | None:
     try:
         body = _read(data, body_form(content_type))
     except NotReadable as fault:
-        raise unrecognized("DeleteOptions", data, f"couldn't get version/kind; json parse error: {fault}") from None
-    return body.value if isinstance(body.value, dict) else None
+        raise BadRequest(f"couldn't get version/kind; json parse error: {fault}") from None
+    raw = body.value if isinstance(body.value, dict) else {}
+    if raw.get("kind") not in (None, "", "DeleteOptions"):
+        version = raw.get("apiVersion") or "v1"
+        raise BadRequest(
+            f'no kind "{raw["kind"]}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+        )
+    return raw or None
 
 
 def _read(data: bytes, media: str) -> Body:
@@ -177,6 +183,15 @@ def _object(body: Body, kind: str) -> Raw:
     if not isinstance(body.value, dict):
         raise BadRequest(f"the object provided is unrecognized (must be of type {kind})")
     return body.value
+
+
+def _of_kind(raw: Raw, kind: str, package: str) -> Raw:
+    said = raw.get("kind") or kind
+    if said != kind:
+        version = str(raw.get("apiVersion") or "v1").rpartition("/")[2]
+        words = f"converting (v1.{said}) to ({package}.{kind}): unknown conversion"
+        raise BadRequest(f'{said} in version "{version}" cannot be handled as a {kind}: {words}')
+    return raw
 
 
 def allowed_verb(asked: Request, row: Kind) -> None:

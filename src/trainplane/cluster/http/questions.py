@@ -8,10 +8,11 @@ from trainplane.api.crd import crd
 from trainplane.api.kinds import CRD_KINDS
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
-from trainplane.cluster.access import Attributes, User
+from trainplane.cluster.access import MASTERS, Attributes, User
 from trainplane.cluster.account_tokens import AccountTokens, TokenRequestError
 from trainplane.cluster.causes import Cause
 from trainplane.cluster.errors import BadRequest, Forbidden, Invalid, NotFound
+from trainplane.cluster.escalation import binding_escalation, role_escalation
 from trainplane.cluster.ground import Ground
 from trainplane.cluster.identity import Identity
 from trainplane.cluster.log import Key
@@ -29,6 +30,7 @@ class Access:
         self._ground = ground
         self._roles = Roles()
         self._at: tuple[int, ...] = ()
+        ground.check_grant = self.check_grant
 
     @property
     def roles(self) -> Roles:
@@ -42,6 +44,20 @@ class Access:
             )
             self._at = at
         return self._roles
+
+    def check_grant(self, user: User, raw: Raw) -> None:
+        """Refuse a role or a binding that would give more than the user has; raises Forbidden or NotFound."""
+        if not raw.get("apiVersion", "").startswith(f"{_GROUP}/") or MASTERS in user.groups:
+            return
+        name, resource = raw["metadata"].get("name", ""), f"{raw['kind'].lower()}s.{_GROUP}"
+        if raw["kind"] in ("Role", "ClusterRole"):
+            why: str | None = role_escalation(user, raw, roles=self.roles)
+        else:
+            why = binding_escalation(user, raw, roles=self.roles)
+        if why is None:
+            raise NotFound.of(resource, raw["roleRef"]["name"])
+        if why:
+            raise Forbidden.of(resource, name, why)
 
     def allowed(self, user: User, asked: Attributes) -> bool:
         """Whether a user may do what they ask."""
@@ -83,6 +99,10 @@ class Questions:
             if not error.field:
                 raise BadRequest(error.what) from None
             raise Invalid.of(f".{group}", "", [Cause("FieldValueInvalid", error.field, error.what)]) from None
+
+    def openid(self, path: str) -> Raw:
+        """What others need to verify tokens: the keys, or where they are."""
+        return self._accounts.keys() if path.endswith("jwks") else self._accounts.configuration()
 
     def token(self, namespace: str, name: str, raw: Raw) -> Raw:
         """A token of a service account."""
