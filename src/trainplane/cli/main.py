@@ -14,6 +14,7 @@ VERBS: dict[str, str] = {
     "crds": "Print the CustomResourceDefinitions that a cluster needs, or only those called NAME.",
     "up": "Start a cluster on this machine, and serve it until Ctrl-C.",
     "kubeconfig": "Print the path of a cluster's kubeconfig, and nothing else.",
+    "down": "Stop a cluster that `up` has started; its data stays.",
     "help": "Explain a rule, a verb or a topic.",
 }
 """Verb → its one-line help. Its click command is the function of its name in the module of its name, with _ for -."""

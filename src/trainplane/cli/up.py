@@ -1,47 +1,209 @@
 """`trainplane up`: a cluster on this machine, until it is told to stop."""
 
 import asyncio
+import errno
+import os
+import shlex
 import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from trainplane.cli.clusters import folder_of, named
-from trainplane.cluster.log import StoreError
-from trainplane.embed import Config, Running, running
+from trainplane.cli.background import Ready, start
+from trainplane.cli.clusters import Cluster, Refused, count, of_cluster
+from trainplane.cli.keeper import Record, holder, record, write_record
+from trainplane.cluster.folder import Held, Holder
+from trainplane.cluster.private_files import NotPrivate, private_folder
+
+if TYPE_CHECKING:
+    from trainplane.embed import Running
+
+INTERRUPTED = 130
+_UNBUILT = "pods: this version keeps, checks and serves objects; nothing makes pods of them or runs any yet"
 
 
 @click.command()
-@named
+@of_cluster
+@click.option("--detach", "-d", is_flag=True, help="Serve in the background; return when the cluster is ready.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to serve at; any free one by default.")
-def up(name: str, port: int) -> None:
+@click.option("--merge-kubeconfig", "merge", is_flag=True, help="Add the cluster's context to your own kubeconfig too.")
+def up(cluster: Cluster, detach: bool, port: int, merge: bool) -> int:
     """Start a cluster on this machine, and serve it until Ctrl-C.
 
-    Its data is kept under the user's state folder, and is there again at the next start. The kubeconfig is a file of
-    its own: yours is not touched. It serves on the loopback address alone.
+    It serves on the loopback address alone, and every request needs the certificate of its kubeconfig or a token of
+    `trainplane token`. The kubeconfig is a file of the cluster's own; yours is not touched unless you ask for it. The
+    one line on the standard output is for pasting; all else goes to the standard error.
+
+    Data is kept under the user's state folder, and is there again at the next start. A cluster that was killed loses
+    nothing that it had confirmed.
 
     \b
     trainplane up
-    trainplane up --name experiments
+    eval "$(trainplane up --detach)"
+    trainplane up --name experiments --port 6443
     """
+    _prepare(cluster)
+    if detach:
+        _tell(cluster, start(cluster, partial(_serve, cluster, port=port, merge=merge, detached=True)), detached=True)
+        return 0
+    return _serve(cluster, partial(_tell, cluster), port=port, merge=merge)
+
+
+def _prepare(cluster: Cluster) -> None:
+    """Refuse what runs already and folders that are not ours; make the folder, closed to others."""
+    if keeper := holder(cluster):
+        raise Refused(_running_already(cluster, keeper))
+    ours = {path.name for path in (*cluster.disposable, cluster.volumes)}
     try:
-        asyncio.run(_serve(Config(folder_of(name), name=name, port=port)))
-    except* StoreError as group:
-        raise click.ClickException("; ".join(str(each) for each in group.exceptions)) from None
-    except* OSError as group:
-        raise click.ClickException("; ".join(str(each) for each in group.exceptions)) from None
+        others = sorted(entry.name for entry in cluster.folder.iterdir() if entry.name not in ours)
+    except FileNotFoundError:
+        others = []
+    except OSError as error:
+        raise Refused(f"{cluster.folder}: {error.strerror}; name another folder with --data") from None
+    if others and not cluster.exists():
+        raise Refused(
+            f"{cluster.folder} has other things in it, such as {others[0]}; name a folder that is empty or new"
+        )
+    try:
+        private_folder(cluster.folder)
+    except NotPrivate as error:
+        raise Refused(str(error)) from None
+    except OSError as error:
+        raise Refused(f"{cluster.folder}: {error.strerror}; name another folder with --data") from None
 
 
-async def _serve(config: Config) -> None:
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for word in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(word, stopped.set)
-    async with running(config) as cluster:
-        _tell(cluster)
-        await stopped.wait()
+def _serve(cluster: Cluster, ready: Callable[[Ready], None], *, port: int, merge: bool, detached: bool = False) -> int:
+    """Serve until a signal; returns the exit code. Raises Refused where there is nothing to serve."""
+    try:
+        return asyncio.run(_until_stopped(cluster, ready, port=port, merge=merge, detached=detached))
+    except Exception as error:
+        causes = list(_causes(error))
+        for cause in causes:
+            if sentence := _sentence(cause, cluster, port):
+                raise Refused(sentence) from error
+        raise causes[0] from error
+
+
+async def _until_stopped(
+    cluster: Cluster, ready: Callable[[Ready], None], *, port: int, merge: bool, detached: bool
+) -> int:
+    from trainplane.cli.door import open_door
+    from trainplane.embed import Config, running
+
+    stopped: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
+    last_port = _last_port(cluster)
+    _listen(stopped)
+    async with running(Config(cluster.folder, name=cluster.name, port=port)) as serving:
+        async with open_door(cluster, serving.api):
+            write_record(cluster, Record(os.getpid(), serving.server, detached))
+            ready(_ready(serving, list(_notes(cluster, serving, port=port or last_port, merge=merge))))
+            word = await stopped
         click.echo("stopping", err=True)
+    cluster.record.unlink(missing_ok=True)
+    click.echo(f"stopped; the data stays in {cluster.folder}", err=True)
+    return INTERRUPTED if word is signal.SIGINT else 0
 
 
-def _tell(cluster: Running) -> None:
-    click.echo(f"export KUBECONFIG={cluster.kubeconfig}")
-    click.echo(f"serving at {cluster.server}; stop with Ctrl-C", err=True)
+def _listen(stopped: "asyncio.Future[signal.Signals]") -> None:
+    loop = asyncio.get_running_loop()
+
+    def heard(word: signal.Signals) -> None:
+        if not stopped.done():
+            stopped.set_result(word)
+            # Whoever presses Ctrl-C again does not want to wait.
+            loop.remove_signal_handler(signal.SIGINT)
+
+    for word in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(word, heard, word)
+
+
+def _ready(serving: "Running", notes: list[str]) -> Ready:
+    store = serving.api.ground.store
+    return Ready(
+        serving.server,
+        len(serving.api.kinds),
+        len({kind.group for kind in serving.api.kinds}),
+        sum(store.count(resource) for resource in store.resources()),
+        tuple(notes),
+    )
+
+
+def _notes(cluster: Cluster, serving: "Running", *, port: int, merge: bool) -> Iterator[str]:
+    from trainplane.cli.kubeconfig import merge_into_own
+    from trainplane.cluster.kubeconfig import KubeconfigError
+
+    yield _UNBUILT
+    if port and not serving.server.endswith(f":{port}"):
+        yield f"port {port}, that of last time: another program has it; the kubeconfig says the new one"
+    if merge:
+        try:
+            merge_into_own(cluster, use=False)
+        except (KubeconfigError, OSError) as error:
+            yield f"your own kubeconfig: {error}"
+
+
+def _tell(cluster: Cluster, ready: Ready, *, detached: bool = False) -> None:
+    """Say what to paste, what is served, what is not, and what to do next."""
+    click.echo(f"export KUBECONFIG={shlex.quote(str(cluster.kubeconfig))}")
+    sys.stdout.flush()
+    stop = f"stop it with {cluster.command('down')}" if detached else "stop it with Ctrl-C"
+    served = f"{count(ready.kinds, 'kind')} of {count(ready.groups, 'API group')}"
+    lines = [
+        f"cluster {cluster.name} is ready at {ready.server} ({_since_start():.2f} s); {stop}",
+        f"  serves   {served}; {count(ready.objects, 'object')} in {cluster.folder}",
+        *(f"  skipped  {note}" for note in ready.notes),
+        "  next     paste the line above into a shell, and there: kubectl api-resources",
+    ]
+    click.echo("\n".join(lines), err=True)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _causes(each)
+    else:
+        yield error
+
+
+def _sentence(error: BaseException, cluster: Cluster, port: int) -> str:
+    """What went wrong and what to do, or "" where that is not known."""
+    from trainplane.cluster.log import StoreError
+
+    match error:
+        case Held():
+            return _running_already(cluster, error.holder) if error.holder else str(error)
+        case StoreError() | NotPrivate() | ValueError():
+            return str(error)
+        case OSError(errno=errno.EADDRINUSE):
+            return f"port {port} is taken by another program; give another --port, or none to have any free one"
+        case OSError(errno=errno.EACCES) if port:
+            return f"port {port} is not for this user to serve at; give --port a number above 1023"
+        case OSError():
+            where = error.filename or cluster.folder
+            return f"{where}: {error.strerror or error}; make it writable, or name another folder with --data"
+    return ""
+
+
+def _running_already(cluster: Cluster, keeper: Holder) -> str:
+    said = record(cluster)
+    where = f" at {said.server}" if said and said.pid == keeper.pid else ""
+    return f"cluster {cluster.name} is running already: {keeper}{where}; stop it with: {cluster.command('down')}"
+
+
+def _last_port(cluster: Cluster) -> int:
+    try:
+        return int((cluster.folder / "port").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0
+
+
+def _since_start() -> float:
+    """Seconds since this process was started, the interpreter's own beginning included."""
+    after_name = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    started = int(after_name[19]) / os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
