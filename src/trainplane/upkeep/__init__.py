@@ -1,1 +1,1 @@
-"""What any cluster must do by itself: garbage, TTL, node health, autoscaling. Pure."""
+"""What any cluster must do by itself: garbage, TTL, namespaces, nodes, autoscaling, quotas, endpoints. Pure."""

@@ -1,0 +1,1 @@
+"""Tests of the chores of a cluster."""
