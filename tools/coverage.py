@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools import ROOT
+from tools import ROOT, checklist
 from tools.generated import NOTICE, main
 from trainplane.api.problem import Located, Severity
 from trainplane.lint import lint
@@ -300,6 +300,11 @@ hold it. Beside it is an example of our own that shows the same. Refused blocks 
 remedy; their first example is the block as it was meant.
 """
 
+_CHECKLIST = """\
+The documents also say in prose what runtimes do. Each of these claims is listed with the tests and rules that show it,
+or with the part of Trainplane that will; `tools/checklist.yaml` holds the list.
+"""
+
 
 def render(folder: Path) -> str:
     """The page, from the documents in the shared folder."""
@@ -311,6 +316,7 @@ def render(folder: Path) -> str:
         parts.append(f"## Document {name}: {yaml} YAML blocks, {len(found) - yaml} of commands\n")
         parts.append("| Line | Begins with | Shows | Our examples | Verdict |\n| ---: | --- | --- | --- | --- |")
         parts.append("\n".join(_line(block) for block in found) + "\n")
+    parts += [_CHECKLIST, *checklist.tables()]
     return "\n".join(parts)
 
 
