@@ -4,6 +4,10 @@ from datetime import datetime
 from typing import Any
 
 Raw = dict[str, Any]
+LONELY = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "registry.local/train:1"}]}
+"""The spec of a pod that nobody controls."""
+UNLABELLED = {"batch.kubernetes.io/controller-uid": None}
+"""The label taken away by which a Job finds its pods, as a merge patch has it."""
 
 
 def stamp(when: datetime) -> str:

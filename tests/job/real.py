@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tests.job.bodies import pod_status
+from tests.job.bodies import LONELY, UNLABELLED, pod_status
 from tests.job.stories import Raw
 
 
@@ -78,6 +78,12 @@ class RealStage:
             case "delete-pods":
                 for pod in self.pods():
                     self.call("DELETE", self.pod(pod))
+            case "create-pod":
+                pod = {"metadata": {"name": "job-lonely", "labels": step["labels"]}, "spec": LONELY}
+                self.call("POST", f"/api/v1/namespaces/{self.namespace}/pods", pod)
+            case "unlabel-pods":
+                for pod in chosen(self.pods(), step):
+                    self.call("PATCH", self.pod(pod), {"metadata": {"labels": UNLABELLED}}, merge)
             case "pods":
                 for pod in chosen(self.pods(), step):
                     status = pod_status(pod, step, datetime.now(UTC))  # noqa: TID251 - the real cluster lives by it

@@ -1,5 +1,6 @@
 """Every recorded Job yields the recorded pods, and says what the real one said, step by step."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from tests.job.world import World
 from trainplane.reconcile.view import Ref
 
 Raw = dict[str, Any]
+UID = "00000000-0000-0000-0000-000000000001"
 RJOB = "jobset.sigs.k8s.io/replicatedjob-name"
 ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
 
@@ -28,8 +30,14 @@ def states(case: Path) -> Iterator[tuple[str, Raw, Raw]]:
 
 def jobs(state: Raw) -> dict[str, Raw]:
     """The Jobs of a state, each under a name that a restart changes."""
-    found = [raw for raw in state.get("objects", []) if raw["kind"] == "Job"]
+    found = [known(raw) for raw in state.get("objects", []) if raw["kind"] == "Job"]
     return {f"{raw['metadata']['name']} {raw['metadata'].get('labels', {}).get(ATTEMPT)}": raw for raw in found}
+
+
+def known(raw: Raw) -> Raw:
+    """An object with a uid where the recording has left it out."""
+    there: Raw = json.loads(json.dumps(raw).replace("<uid>", UID))
+    return there
 
 
 def begin(recorded: Raw, *, takes_pods: bool) -> World:
@@ -37,7 +45,7 @@ def begin(recorded: Raw, *, takes_pods: bool) -> World:
     world = World(takes_pods=takes_pods)
     # The recordings leave out the owner's uid, and a Job does the same whoever owns it.
     kept = {key: item for key, item in recorded["metadata"].items() if key != "ownerReferences"}
-    metadata = {**kept, "uid": "<uid>", "creationTimestamp": "2026-01-02T03:04:05Z"}
+    metadata = {**kept, "uid": UID, "creationTimestamp": "2026-01-02T03:04:05Z"}
     world.put({**recorded, "metadata": metadata, "status": {}})
     world.job = Ref.of(recorded)
     return world

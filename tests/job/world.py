@@ -3,7 +3,7 @@
 import copy
 from datetime import UTC, datetime, timedelta
 
-from tests.job.bodies import Raw, pod_status, stamp
+from tests.job.bodies import LONELY, UNLABELLED, Raw, pod_status, stamp
 from tests.job.real import chosen
 from trainplane.api.merge import merge_patch
 from trainplane.job import orphans
@@ -150,6 +150,12 @@ class World:
             case "delete-pods":
                 for pod in self.pods():
                     self.delete(Ref.of(pod))
+            case "create-pod":
+                metadata = {"name": "job-lonely", "namespace": NAMESPACE, "labels": step["labels"]}
+                self.make({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": LONELY})
+            case "unlabel-pods":
+                for pod in chosen(self.pods(), step):
+                    self.put(merge_patch(pod, {"metadata": {"labels": UNLABELLED}}))
             case "pods":
                 for pod in chosen(self.pods(), step):
                     self.put({**pod, "status": pod_status(pod, step, self.now)})

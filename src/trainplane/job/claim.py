@@ -1,31 +1,52 @@
-"""Which pods are a Job's own: those it controls, and with a selector of the author's, those that wait for an owner."""
+"""Which pods are a Job's own: those it controls and selects; who no longer meets the selector is let go.
+
+With a selector of the author's own, pods that nobody controls are taken over.
+"""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from trainplane.api.batch import TRACKING_FINALIZER
 from trainplane.api.meta import Raw
-from trainplane.api.selectors import from_label_selector
+from trainplane.api.selectors import LabelQuery, from_label_selector
 from trainplane.job.pods import owner
 from trainplane.job.tally import REMOVED, TERMINAL, is_deleting, is_tracked, phase
 from trainplane.reconcile.decision import Patch
 from trainplane.reconcile.view import Ref, View
 
 
-def own_pods(job: Raw, view: View) -> tuple[Raw, ...]:
-    """The pods that the Job controls, by name."""
-    found = (raw for raw in view.controlled_by(job["metadata"].get("uid", "")) if raw["kind"] == "Pod")
-    return tuple(sorted(found, key=lambda pod: str(pod["metadata"]["name"])))
+class Claims(NamedTuple):
+    """The Job's pods, by name, and what it takes to have them and no others."""
+
+    pods: tuple[Raw, ...]
+    patches: tuple[Patch, ...] = ()
 
 
-def adopted(job: Raw, view: View) -> Iterator[Patch]:
+def claims(job: Raw, view: View) -> Claims:
+    """The pods that are the Job's."""
+    found = [raw for raw in view.controlled_by(job["metadata"].get("uid", "")) if raw["kind"] == "Pod"]
+    found.sort(key=lambda pod: str(pod["metadata"]["name"]))
+    selector = from_label_selector(job["spec"].get("selector") or {})
+    strangers = [pod for pod in found if not selector.matches(pod["metadata"].get("labels") or {})]
+    if strangers:
+        found = [pod for pod in found if pod not in strangers]
+    return Claims(tuple(found), (*(disowned(job, pod) for pod in strangers), *adopted(job, view, selector)))
+
+
+def disowned(job: Raw, pod: Raw) -> Patch:
+    """A pod whose labels were taken away, to look into it or to keep it: it is the Job's no more."""
+    uid = job["metadata"].get("uid")
+    others = [one for one in pod["metadata"]["ownerReferences"] if one["uid"] != uid]
+    return _patch(pod, {**untracked(pod).patch["metadata"], "ownerReferences": others or None})
+
+
+def adopted(job: Raw, view: View, selector: LabelQuery) -> Iterator[Patch]:
     """Pods without a controller that a selector of the author's own means.
 
     A generated selector names the Job's uid, and nobody else's pods have that: those Jobs need not look.
     """
     if not job["spec"].get("manualSelector") or job["metadata"].get("deletionTimestamp"):
         return
-    selector = from_label_selector(job["spec"].get("selector"))
     for pod in view.all("", "Pod", namespace=job["metadata"].get("namespace", "")):
         owners = pod["metadata"].get("ownerReferences") or []
         lonely = not any(one.get("controller") for one in owners) and not is_deleting(pod)

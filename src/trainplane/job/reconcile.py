@@ -7,7 +7,7 @@ from typing import NamedTuple
 from trainplane.api.batch import COMPLETE, FAILED, FAILURE_TARGET, JOB_CONTROLLER, SUSPENDED
 from trainplane.api.meta import Raw
 from trainplane.job import indexes
-from trainplane.job.claim import adopted, own_pods, sent_away, untracked
+from trainplane.job.claim import claims, sent_away, untracked
 from trainplane.job.finish import ALL_DONE, deadline, ending, expiry, is_complete
 from trainplane.job.manage import Moves, moves
 from trainplane.job.status import (
@@ -41,14 +41,14 @@ def reconcile(job: Raw, view: View, now: datetime) -> Decision:
     """What should be done about one Job now."""
     if job["spec"].get("managedBy", JOB_CONTROLLER) != JOB_CONTROLLER:
         return NOTHING
-    pods = own_pods(job, view)
+    pods, patches = claims(job, view)
     if finished(job.get("status") or {}) or job["metadata"].get("deletionTimestamp"):
         return cleared(job, pods, now)
     tally = Tally(job["spec"], job.get("status") or {}, pods)
     started = start(job, now)
     outcome = decide(job, tally, view, started=started, now=now)
     status = told(job, tally, outcome, started=started, now=now)
-    actions: list[Action] = [*adopted(job, view), *map(untracked, tally.released())]
+    actions: list[Action] = [*patches, *map(untracked, tally.released())]
     if status != (job.get("status") or {}):
         # Before any pod goes: a target that is not written down must not cost a pod its count.
         metadata = job["metadata"]
