@@ -38,6 +38,7 @@ class Town:
             kinds=KINDS,
             now=lambda: self.now,
             uid=lambda: f"00000000-0000-0000-0000-{next(numbers):012}",
+            companions=lambda _: [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}],
         )
 
     async def view(self) -> View:

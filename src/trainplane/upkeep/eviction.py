@@ -1,0 +1,127 @@
+"""Eviction: pods leave nodes that are lost or that they do not tolerate, and pods of nodes that are gone end."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainplane.api.core import DISRUPTION_TARGET, FAILED, READY, SUCCEEDED
+from trainplane.api.meta import Raw
+from trainplane.api.nodes import NOT_READY, UNREACHABLE
+from trainplane.api.raw import look
+from trainplane.reconcile.controller import Controller
+from trainplane.reconcile.decision import NOTHING, Action, Decision, Delete, Record, SetStatus
+from trainplane.reconcile.view import Ref, View
+from trainplane.upkeep.conditions import condition, moment, with_condition
+
+DEFAULT_PATIENCE = timedelta(seconds=300)
+"""How long a pod that says nothing stays on a node that is not ready or not reachable; admission writes the same."""
+QUARANTINE = timedelta(seconds=40)
+"""How long a pod is kept whose node is not there: the node may be new."""
+
+
+def reconcile(pod: Raw, view: View, now: datetime) -> Decision:
+    """What becomes of one pod for its node's sake."""
+    name = look(pod, "spec", "nodeName")
+    if not name or look(pod, "status", "phase") in (SUCCEEDED, FAILED):
+        return NOTHING
+    node = view.get(Ref("", "Node", "", name))
+    if node is None:
+        return without_node(pod, now)
+    marked = not_ready(pod, node, now)
+    if pod["metadata"].get("deletionTimestamp"):
+        return Decision.of(marked)
+    taints = [taint for taint in look(node, "spec", "taints") or () if taint.get("effect") == "NoExecute"]
+    left = patience(taints, look(pod, "spec", "tolerations") or (), now)
+    if left is None:
+        return Decision.of(marked)
+    if left > timedelta(0):
+        return Decision.of(marked, again=left)
+    message = "Taint manager: deleting due to NoExecute taint"
+    ref = Ref.of(pod)
+    return Decision.of(
+        [
+            SetStatus(ref, disrupted(pod, "DeletionByTaintManager", message, now), uid_of(pod)),
+            Record(ref, "Normal", "TaintManagerEviction", f"Marking for deletion Pod {ref.namespace}/{ref.name}"),
+            Delete(ref, uid_of(pod)),
+        ]
+    )
+
+
+def without_node(pod: Raw, now: datetime) -> Decision:
+    """A pod whose node is gone has failed, and nobody is left to stop its containers: it goes at once."""
+    since = look(pod, "status", "startTime") or pod["metadata"].get("creationTimestamp")
+    left = moment(since) + QUARANTINE - now if since else timedelta(0)
+    if left > timedelta(0):
+        return Decision(again=left)
+    status = {**disrupted(pod, "DeletionByPodGC", "PodGC: node no longer exists", now), "phase": FAILED}
+    return Decision((SetStatus(Ref.of(pod), status, uid_of(pod)), Delete(Ref.of(pod), uid_of(pod))))
+
+
+def not_ready(pod: Raw, node: Raw, now: datetime) -> list[Action]:
+    """A pod on a node that is not ready is not ready either: its Service must not send anybody there."""
+    ready = condition(pod.get("status") or {}, READY)
+    if (condition(node.get("status") or {}, READY) or {}).get("status") == "True":
+        return []
+    if ready is None or ready.get("status") != "True":
+        return []
+    status = with_condition(pod["status"], {"type": READY, "status": "False"}, now)
+    return [
+        SetStatus(Ref.of(pod), status, uid_of(pod)),
+        Record(Ref.of(pod), "Warning", "NodeNotReady", "Node is not ready"),
+    ]
+
+
+def patience(taints: Iterable[Raw], tolerations: Iterable[Mapping[str, Any]], now: datetime) -> timedelta | None:
+    """How long the pod may still stay on a node with these NoExecute taints; None for ever."""
+    tolerations = list(tolerations)
+    left = [stay(taint, tolerations, now) for taint in taints]
+    return min((one for one in left if one is not None), default=None)
+
+
+def stay(taint: Raw, tolerations: list[Mapping[str, Any]], now: datetime) -> timedelta | None:
+    """How long one taint still lets the pod stay; None for ever."""
+    since = moment(taint["timeAdded"]) if taint.get("timeAdded") else now
+    met = [one for one in tolerations if tolerates(one, taint)]
+    if not met:
+        return since + DEFAULT_PATIENCE - now if taint["key"] in (NOT_READY, UNREACHABLE) else timedelta(0)
+    limits = [int(one["tolerationSeconds"]) for one in met if one.get("tolerationSeconds") is not None]
+    # Of several tolerations that limit the stay the shortest counts; where none does, the pod stays.
+    return since + timedelta(seconds=max(0, min(limits))) - now if limits else None
+
+
+def tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    """Whether a toleration is about this taint."""
+    if toleration.get("effect") not in (None, "", taint["effect"]):
+        return False
+    if toleration.get("key") not in (None, "", taint["key"]):
+        return False
+    if toleration.get("operator", "Equal") == "Exists":
+        return True
+    return bool(toleration.get("key")) and (toleration.get("value") or "") == (taint.get("value") or "")
+
+
+def disrupted(pod: Raw, reason: str, message: str, now: datetime) -> Raw:
+    """The pod's status, saying that it was sent away and did not fail by itself."""
+    entry = {"type": DISRUPTION_TARGET, "status": "True", "reason": reason, "message": message}
+    return with_condition(pod.get("status") or {}, entry, now)
+
+
+def uid_of(raw: Raw) -> str:
+    """The uid of an object."""
+    return str(raw["metadata"].get("uid", ""))
+
+
+def on_node(node: Raw, view: View) -> Iterator[Ref]:
+    """The pods of a node that is gone, not ready, or sends pods away; those of a node that is well stay asleep."""
+    name = node["metadata"]["name"]
+    there = view.get(Ref.of(node)) is not None
+    ready = (condition(node.get("status") or {}, READY) or {}).get("status") == "True"
+    if there and ready and not any(one.get("effect") == "NoExecute" for one in look(node, "spec", "taints") or ()):
+        return
+    for pod in view.all("", "Pod"):
+        if look(pod, "spec", "nodeName") == name:
+            yield Ref.of(pod)
+
+
+EVICTION = Controller(name="eviction", group="", kind="Pod", reconcile=reconcile, watches=((("", "Node"), on_node),))
+"""The controller of pods on nodes that are lost, gone or not tolerated."""

@@ -1,0 +1,55 @@
+"""Time to live: events go after an hour, finished Jobs of other managers when their time is up.
+
+TrainJobs, JobSets and the Jobs that are ours to run go by their own controllers, which know when they ended.
+"""
+
+from datetime import datetime, timedelta
+
+from trainplane.api.batch import COMPLETE, FAILED, JOB_CONTROLLER
+from trainplane.api.meta import Raw
+from trainplane.api.raw import look
+from trainplane.reconcile.controller import Controller
+from trainplane.reconcile.decision import NOTHING, Decision, Delete
+from trainplane.reconcile.view import Ref, View
+from trainplane.upkeep.conditions import condition, moment
+
+EVENT_TTL = timedelta(hours=1)
+
+
+def expire_event(event: Raw, view: View, now: datetime) -> Decision:  # noqa: ARG001 - every controller sees the world
+    """An event deleted an hour after it was last seen."""
+    seen = [
+        look(event, "series", "lastObservedTime"),
+        event.get("eventTime"),
+        event.get("deprecatedLastTimestamp"),
+        event["metadata"].get("creationTimestamp"),
+    ]
+    moments = [moment(text) for text in seen if text]
+    return _gone(event, max(moments) + EVENT_TTL - now) if moments else NOTHING
+
+
+def expire_job(job: Raw, view: View, now: datetime) -> Decision:  # noqa: ARG001 - every controller sees the world
+    """A finished Job that another controller manages deleted with its pods ttlSecondsAfterFinished after its end."""
+    ttl = job["spec"].get("ttlSecondsAfterFinished")
+    if ttl is None or job["spec"].get("managedBy", JOB_CONTROLLER) == JOB_CONTROLLER:
+        return NOTHING
+    ends = (condition(job.get("status") or {}, type_) for type_ in (COMPLETE, FAILED))
+    end = next((one for one in ends if one and one.get("status") == "True"), None)
+    if end is None or not end.get("lastTransitionTime"):
+        return NOTHING
+    return _gone(job, moment(end["lastTransitionTime"]) + timedelta(seconds=ttl) - now, propagation="Foreground")
+
+
+def _gone(raw: Raw, left: timedelta, *, propagation: str = "Background") -> Decision:
+    if raw["metadata"].get("deletionTimestamp"):
+        return NOTHING
+    if left > timedelta(0):
+        return Decision(again=left)
+    return Decision((Delete(Ref.of(raw), raw["metadata"].get("uid", ""), propagation=propagation),))
+
+
+TTL = (
+    Controller(name="ttl-events", group="events.k8s.io", kind="Event", reconcile=expire_event),
+    Controller(name="ttl-jobs", group="batch", kind="Job", reconcile=expire_job),
+)
+"""The controllers of what goes by its age."""
