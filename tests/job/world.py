@@ -116,7 +116,12 @@ class World:
     def look(self) -> Decision:
         """Let the controllers look once."""
         job = self.objects.get(self.job)
-        decision = reconcile(job, self.view(), self.now) if job else Decision()
+        decision = Decision()
+        if job:
+            before = copy.deepcopy(self.objects)
+            decision = reconcile(job, self.view(), self.now)
+            assert decision == reconcile(job, View(reversed(self.objects.values())), self.now), "order does not matter"
+            assert self.objects == before, "what is looked at is not changed"
         self.act(decision)
         for pod in self.pods():
             self.act(orphans.reconcile(pod, self.view(), self.now))

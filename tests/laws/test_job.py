@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.job.bodies import pod_status
+from tests.job.lawful import unlawful
 from tests.job.world import World
 from trainplane.job import indexes
 from trainplane.job.reconcile import reconcile
@@ -67,6 +68,7 @@ class Chaos(RuleBasedStateMachine):
         self.ever: set[str] = set()
         self.sent_away: set[str] = set()
         self.most = 0
+        self.said: Raw = {}
 
     @initialize(
         indexed=st.booleans(),
@@ -149,6 +151,12 @@ class Chaos(RuleBasedStateMachine):
         assert status.get("succeeded", 0) + len(listed.get("succeeded", ())) <= len(self.succeeded)
         if not status.get("conditions") or not any(c["type"] == "FailureTarget" for c in status["conditions"]):
             assert status.get("failed", 0) + len(listed.get("failed", ())) <= len(self.failed)
+
+    @invariant()
+    def a_server_takes_the_status(self) -> None:
+        if self.world.job in self.world.objects:
+            assert list(unlawful(self.status(), self.said)) == []
+            self.said = self.status()
 
     def teardown(self) -> None:
         """When everything has been seen, everything has been counted, once."""

@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
 
 
 def reconcile(job: Raw, view: View, now: datetime) -> Decision:
-    """What should be done about one Job now."""
+    """What should be done about one Job now; an event comes right behind what it tells of."""
     if job["spec"].get("managedBy", JOB_CONTROLLER) != JOB_CONTROLLER:
         return NOTHING
     pods, patches = claims(job, view)
@@ -54,10 +54,9 @@ def reconcile(job: Raw, view: View, now: datetime) -> Decision:
         metadata = job["metadata"]
         # Counters must not be written over by one who has not seen them.
         version = metadata.get("resourceVersion", "")
-        actions.append(SetStatus(Ref.of(job), status, metadata.get("uid", ""), version))
+        actions += [SetStatus(Ref.of(job), status, metadata.get("uid", ""), version), *events(job, status, tally)]
     actions += removed(job, tally, outcome)
     actions += made(job, outcome.moves.make)
-    actions += events(job, status, tally)
     return Decision.of(actions, again=soonest(outcome, status, job=job, started=started, now=now))
 
 
