@@ -18,7 +18,10 @@ Wake: TypeAlias = Callable[[Raw, View], Iterable[Ref]]
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """One controller: the kind it decides for, what its decisions own, what else wakes it, and how it decides."""
+    """One controller: the kind it decides for, what its decisions own, what else wakes it, and how it decides.
+
+    One of no kind decides for the whole cluster: it is given {} for an object, and looks under keys of its own making.
+    """
 
     name: str
     group: str
@@ -27,3 +30,7 @@ class Controller:
     owns: tuple[tuple[str, str], ...] = ()
     """(group, kind) of what it makes; a change there wakes the owner."""
     watches: tuple[tuple[tuple[str, str], Wake], ...] = ()
+    reads: tuple[tuple[str, str], ...] = ()
+    """(group, kind) of what it looks at besides, without being woken by a change there."""
+    reports_as: str = ""
+    """The reportingController of its Events; its name where this is empty."""

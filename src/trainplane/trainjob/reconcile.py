@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
+from trainplane.api.kinds import CRD_KINDS
 from trainplane.api.meta import Raw
 from trainplane.api.roles import find_roles
 from trainplane.api.trainer import API_VERSION, CONTROLLER
@@ -228,6 +229,11 @@ def controller(*, elastic_jobset: bool = False, why: Why | None = None) -> Contr
             (("", "Pod"), of_jobset),
             (("events.k8s.io", "Event"), of_event),
         ),
+        reads=(
+            *((row.group, row.kind) for row in CRD_KINDS if row.kind != "TrainJob"),
+            ("node.k8s.io", "RuntimeClass"),
+        ),
+        reports_as="trainer-trainjob-controller",
     )
 
 
