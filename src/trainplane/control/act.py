@@ -1,0 +1,267 @@
+"""Act: a Decision becomes calls of the Client, none where nothing would change."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import groupby
+from typing import Any, NamedTuple, TypeAlias, assert_never
+
+from trainplane.api.merge import merge_patch, same
+from trainplane.api.meta import Raw
+from trainplane.api.raw import look
+from trainplane.cluster.client import Client
+from trainplane.cluster.client import Patch as ClientPatch
+from trainplane.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
+from trainplane.control.adopt import takeover
+from trainplane.control.failure import Failure, failure
+from trainplane.control.keys import generated
+from trainplane.control.live import Live
+from trainplane.control.metrics import Metrics
+from trainplane.control.record import Clock, Recorder
+from trainplane.control.unseen import Key, Unseen
+from trainplane.reconcile.controller import Controller
+from trainplane.reconcile.decision import (
+    Action,
+    Apply,
+    Bind,
+    Create,
+    Decision,
+    Delete,
+    Patch,
+    Record,
+    SetStatus,
+)
+from trainplane.reconcile.view import Ref
+
+MANAGER = "trainplane"
+"""Who owns the fields that are applied."""
+WIDEST = 64
+"""How many calls are under way at once for one Decision."""
+
+Doing: TypeAlias = Apply | Bind | Create | Delete | Patch | SetStatus
+
+
+class Chain(NamedTuple):
+    """What is done to one object, in order, and what is told of it when it is done."""
+
+    actions: tuple[Doing, ...]
+    records: tuple[Record, ...] = ()
+
+    @property
+    def sort(self) -> tuple[Any, ...]:
+        """Chains of one sort that follow on one another may be carried out at once."""
+        if not self.actions:
+            return ()
+        ref = target(self.actions[0])
+        return (ref.group, ref.kind, *map(type, self.actions))
+
+
+class Actor:
+    """Carries out what controllers decide."""
+
+    def __init__(
+        self, client: Client, live: Live, *, unseen: Unseen, recorder: Recorder, metrics: Metrics, clock: Clock
+    ) -> None:
+        self._client = client
+        self._live = live
+        self._unseen = unseen
+        self._recorder = recorder
+        self._metrics = metrics
+        self._clock = clock
+
+    async def act(self, controller: Controller, ref: Ref, decision: Decision) -> Failure | None:
+        """Carry out a Decision about an object, in order; returns the first thing that went wrong.
+
+        A refused Create, Apply or the like is told in an Event, and nothing but the status is written after it. Where
+        the View turns out to be old, or the API does not answer, all of the rest is left for the next look.
+        """
+        failed: Failure | None = None
+        for _, batch in groupby(chains(decision.actions), key=lambda chain: chain.sort):
+            for some in slowly(list(batch)):
+                if failed and not (failed.is_refusal and is_status(some)):
+                    continue
+                outcomes = await self._at_once([partial(self._carry_out, controller, ref, chain) for chain in some])
+                failed = failed or next(filter(None, outcomes), None)
+        return failed
+
+    async def _at_once(self, calls: Sequence[Callable[[], Awaitable[Failure | None]]]) -> list[Failure | None]:
+        if len(calls) == 1:
+            return [await calls[0]()]
+
+        async def run(call: Callable[[], Awaitable[Failure | None]]) -> Failure | None:
+            return await call()
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(run(call)) for call in calls]
+        return [task.result() for task in tasks]
+
+    async def _carry_out(self, controller: Controller, ref: Ref, chain: Chain) -> Failure | None:
+        for action in chain.actions:
+            try:
+                await self._do(controller, (controller.name, ref), action)
+            except (ApiError, OSError) as error:
+                failed = failure(action, error)
+                if failed.is_refusal:
+                    # What has no object of its own, as a scheduler, tells it of the object that it meant.
+                    about = ref if ref.kind else target(action)
+                    await self.record(controller, Record(about, "Warning", failed.reason, failed.note))
+                return failed
+        for said in chain.records:
+            await self.record(controller, said)
+        return None
+
+    async def record(self, controller: Controller, said: Record) -> None:
+        """Make an Event in the name of a controller."""
+        await self._recorder.record(said, by=controller.reports_as or controller.name)
+
+    async def _do(self, controller: Controller, key: Key, action: Doing) -> None:
+        ref = target(action)
+        there = self._live.get(ref)
+        if there and is_so(action, there):
+            return
+        written = await self._write(action)
+        self._metrics.writes.add(controller.name, type(action).__name__.lower(), ref.kind)
+        if isinstance(action, Bind):
+            self._scheduled(there)
+            self._unseen.bound(key, ref)
+        elif isinstance(action, Delete):
+            self._unseen.deleted(key, ref, action.uid)
+        # A Scale has the version of the object that it is of, but is not that object.
+        elif written and written.get("kind") == ref.kind:
+            self._unseen.wrote(key, written)
+
+    async def _write(self, action: Doing) -> Raw | None:
+        match action:
+            case Create():
+                return await self._create(action)
+            case Apply():
+                return await self._apply(action)
+            case Patch(ref, patch, uid, subresource):
+                return await self._client.patch(ref, ClientPatch.merge(patch), uid=uid, subresource=subresource)
+            case SetStatus():
+                return await self._set_status(action)
+            case Bind(pod, node):
+                await self._client.bind(pod, node)
+                return None
+            case Delete():
+                await self._delete(action)
+                return None
+            case other:
+                assert_never(other)
+
+    async def _create(self, action: Create) -> Raw:
+        """Make an object; the one that is there already is it, unless somebody else controls it."""
+        try:
+            return await self._client.create(generated(action.object, action.generate))
+        except AlreadyExists as taken:
+            there = await self._client.get(Ref.of(action.object))
+            if there["metadata"].get("deletionTimestamp"):
+                raise Conflict(f"{taken.message}, and is being deleted") from None
+            if controller_of(there) != controller_of(action.object):
+                raise
+            return there
+
+    async def _apply(self, action: Apply) -> Raw:
+        ref = Ref.of(action.object)
+        there = await self._client.get(ref)
+        if not is_of(there, action.uid):
+            raise Conflict.of(ref.kind, ref.name)
+        operations = takeover(there, MANAGER)
+        if operations:
+            await self._client.patch(ref, ClientPatch.json(operations), uid=action.uid)
+        return await self._client.apply(action.object, manager=MANAGER, uid=action.uid, force=True)
+
+    async def _set_status(self, action: SetStatus) -> Raw:
+        if not action.version:
+            return await self._client.set_status(action.ref, action.status, uid=action.uid)
+        operations: list[Raw] = [
+            {"op": "add", "path": "/status", "value": action.status},
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": action.version},
+        ]
+        patch = ClientPatch.json(operations)
+        return await self._client.patch(action.ref, patch, uid=action.uid, subresource="status")
+
+    async def _delete(self, action: Delete) -> None:
+        try:
+            await self._client.delete(action.ref, uid=action.uid, propagation=action.propagation)
+        except (NotFound, Conflict):
+            # The object of that uid is gone, whatever has its name now.
+            return
+
+    def _scheduled(self, pod: Raw | None) -> None:
+        made = look(pod, "metadata", "creationTimestamp")
+        if isinstance(made, str):
+            waited = self._clock.now() - datetime.fromisoformat(made)
+            self._metrics.scheduling.observe(max(0.0, waited.total_seconds()))
+
+
+def chains(actions: Iterable[Action]) -> Iterator[Chain]:
+    """Actions by the object that they are about, in order; a Record tells of what stands before it."""
+    doing: list[Doing] = []
+    records: list[Record] = []
+    for action in actions:
+        if isinstance(action, Record):
+            records.append(action)
+            continue
+        if records or (doing and target(doing[-1]) != target(action)):
+            yield Chain(tuple(doing), tuple(records))
+            doing, records = [], []
+        doing.append(action)
+    if doing or records:
+        yield Chain(tuple(doing), tuple(records))
+
+
+def slowly(batch: Sequence[Chain]) -> Iterator[Sequence[Chain]]:
+    """A batch in parts, each twice as large as the last: what is refused once will be refused a thousand times."""
+    start, size = 0, 1
+    while start < len(batch):
+        yield batch[start : start + size]
+        start, size = start + size, min(2 * size, WIDEST)
+
+
+def target(action: Doing) -> Ref:
+    """The object that an action is about."""
+    match action:
+        case Create() | Apply():
+            return Ref.of(action.object)
+        case Bind():
+            return action.pod
+        case Patch() | Delete() | SetStatus():
+            return action.ref
+        case other:
+            assert_never(other)
+
+
+def is_so(action: Doing, there: Raw) -> bool:
+    """Whether an action would change nothing about the object that is there."""
+    match action:
+        case Patch():
+            return not action.subresource and same(merge_patch(there, action.patch), there)
+        case SetStatus():
+            return is_of(there, action.uid) and same(there.get("status") or {}, action.status)
+        case Bind():
+            return bool(look(there, "spec", "nodeName") == action.node)
+        case Delete():
+            return is_of(there, action.uid) and bool(there["metadata"].get("deletionTimestamp"))
+        case Create() | Apply():
+            # The API answers these: a View may be old, and an apply may take a field away that is not in it.
+            return False
+        case other:
+            assert_never(other)
+
+
+def is_status(batch: Iterable[Chain]) -> bool:
+    """Whether nothing but a status is written."""
+    return all(isinstance(action, SetStatus) for chain in batch for action in chain.actions)
+
+
+def is_of(raw: Raw, uid: str) -> bool:
+    """Whether this is the object of that uid, where one is named."""
+    return not uid or raw["metadata"].get("uid") == uid
+
+
+def controller_of(raw: Raw) -> str:
+    """The uid of what controls an object; "" where nothing does."""
+    owners = raw["metadata"].get("ownerReferences") or ()
+    return next((str(owner["uid"]) for owner in owners if owner.get("controller")), "")

@@ -1,0 +1,228 @@
+"""The loop: a change wakes a key, the key is looked at, and what its controller decides is done; in one TaskGroup."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from trainplane.api.kinds import DIALECT_KINDS, KINDS, Kind
+from trainplane.api.meta import Raw
+from trainplane.cluster.client import Client
+from trainplane.control.act import Actor
+from trainplane.control.live import Live
+from trainplane.control.metrics import Labels, Metrics
+from trainplane.control.queue import BackOff, Queue
+from trainplane.control.record import Clock, Recorder
+from trainplane.control.reflector import Reflector, Scope
+from trainplane.control.unseen import PATIENCE, Key, Sort, Unseen
+from trainplane.control.waking import wakened
+from trainplane.reconcile.controller import Controller
+from trainplane.reconcile.decision import Record, SetStatus
+from trainplane.reconcile.view import Ref
+
+WORKERS = 4
+"""How many keys of a controller are looked at at once; while one waits for a write, another is decided on."""
+CALM = 0.05
+"""Seconds between two writes of a status: what happens to a hundred pods at once is told once, not a hundred times."""
+FAILED = "ReconcileFailed"
+STATES = ("trainer.kubeflow.org", "TrainJob")
+
+_log = logging.getLogger(__name__)
+
+
+class Loop:
+    """Controllers, what they see, and what they have to do."""
+
+    def __init__(
+        self,
+        controllers: Sequence[Controller],
+        client: Client,
+        clock: Clock,
+        *,
+        scopes: Mapping[Sort, Scope],
+        kinds: Iterable[Kind] = (*KINDS, *DIALECT_KINDS),
+        metrics: Metrics | None = None,
+        instance: str = "trainplane",
+        back_off: BackOff | None = None,
+    ) -> None:
+        """`scopes` narrows what is watched of a kind; kinds that are not in it are watched whole."""
+        time = asyncio.get_running_loop().time
+        rows: dict[Sort, Kind] = {}
+        for row in kinds:
+            rows.setdefault((row.group, row.kind), row)
+        self.controllers = controllers
+        self.live = Live()
+        self.metrics = metrics or Metrics()
+        self._time = time
+        self._clock = clock
+        self._rows = rows
+        self._unseen = Unseen(self.live, time)
+        recorder = Recorder(client, self.live, clock, kinds=rows, metrics=self.metrics, instance=instance)
+        self._actor = Actor(
+            client, self.live, unseen=self._unseen, recorder=recorder, metrics=self.metrics, clock=clock
+        )
+        self._calm: dict[Key, float] = {}
+        """Until when a key is left alone whose status was just written."""
+        self.queues = {each.name: Queue[Ref](time, back_off=back_off) for each in controllers}
+        if len(self.queues) < len(controllers):
+            raise ValueError("every controller needs a name of its own")
+        self.reflectors = [
+            Reflector(
+                scopes.get(sort) or Scope(self._row(sort, names)),
+                client,
+                self.live,
+                unseen=self._unseen,
+                tell=partial(self._tell, sort),
+                back_off=back_off,
+            )
+            for sort, names in interests(controllers).items()
+        ]
+        self._measure()
+
+    async def run(self, *, workers: int = WORKERS) -> None:
+        """Run until cancelled. A fault of the machinery surfaces and ends it; one of a controller does not."""
+        async with asyncio.TaskGroup() as tasks:
+            for reflector in self.reflectors:
+                tasks.create_task(reflector.run(), name=f"watch {reflector.scope.kind.resource}")
+            # Who decides before everything was seen would take what it has not seen for missing.
+            for reflector in self.reflectors:
+                await reflector.synced.wait()
+            for controller in self.controllers:
+                if not controller.kind:
+                    self.queues[controller.name].add(Ref("", "", "", controller.name))
+                for i in range(workers):
+                    tasks.create_task(self._work(controller), name=f"{controller.name} {i}")
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody has anything to do now, or waits for what was written."""
+        return not len(self._unseen) and not any(len(queue) or queue.running for queue in self.queues.values())
+
+    def _row(self, sort: Sort, names: Iterable[str]) -> Kind:
+        row = self._rows.get(sort)
+        if row is None:
+            raise ValueError(f"{', '.join(names)}: there is no kind {sort[1]} in the group {sort[0] or 'core'!r}")
+        return row
+
+    def _tell(self, sort: Sort, before: Raw | None, after: Raw | None) -> None:
+        for controller in self.controllers:
+            queue = self.queues[controller.name]
+            try:
+                for ref in wakened(controller, sort, before, after, view=self.live, rows=self._rows):
+                    queue.add(ref)
+            except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, is no reason to stop watching
+                self._fault(controller, error, f"when {sort[1]} {(after or before or {})['metadata']['name']} changed")
+
+    async def _work(self, controller: Controller) -> None:
+        queue = self.queues[controller.name]
+        while True:
+            ref = await queue.get()
+            try:
+                await self._look(controller, queue, ref)
+            finally:
+                queue.done(ref)
+            # A look that wrote nothing has not let anybody else have a turn yet.
+            await asyncio.sleep(0)
+
+    async def _look(self, controller: Controller, queue: Queue[Ref], ref: Ref) -> None:
+        """Decide about one object and do it."""
+        key = (controller.name, ref)
+        if self._unseen.is_behind(key, caught_up=partial(queue.add, ref)):
+            queue.add(ref, after=PATIENCE)
+            return
+        began = self._time()
+        rest = self._calm.get(key, began) - began
+        if rest > 0:
+            queue.add(ref, after=rest)
+            return
+        self._calm.pop(key, None)
+        raw = self.live.get(ref) if ref.kind else {}
+        if raw is None:
+            queue.forget(ref)
+            return
+        try:
+            decision = controller.reconcile(raw, self.live, self._clock.now())
+            failed = await self._actor.act(controller, ref, decision)
+        except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, must not take the others down
+            self._fault(controller, error, f"at {ref.kind} {ref.namespace}/{ref.name}")
+            delay = queue.retry(ref)
+            note = f"the {controller.name} controller failed ({fault(error)}) and tries again in {delay:g} s"
+            if ref.kind:
+                await self._actor.record(controller, Record(ref, "Warning", FAILED, f"{note}; please report this"))
+            return
+        self.metrics.reconciles.observe(self._time() - began, controller.name)
+        if failed:
+            self.metrics.errors.add(controller.name, failed.name)
+            queue.retry(ref, at_least=failed.retry_after)
+            return
+        queue.forget(ref)
+        if any(isinstance(action, SetStatus) for action in decision.actions):
+            self._calm[key] = self._time() + CALM
+        if decision.again is not None:
+            queue.add(ref, after=decision.again)
+
+    def _fault(self, controller: Controller, error: Exception, where: str) -> None:
+        self.metrics.errors.add(controller.name, type(error).__name__)
+        _log.error("the %s controller failed %s", controller.name, where, exc_info=error)
+
+    def _measure(self) -> None:
+        def each(count: Callable[[Queue[Ref]], int]) -> Mapping[Labels, float]:
+            return {(name,): count(queue) for name, queue in self.queues.items()}
+
+        by, gauge = ("controller",), self.metrics.gauge
+        gauge("trainplane_queue_depth", "Keys that wait for a look.", labels=by, read=lambda: each(len))
+        gauge("trainplane_queue_later", "Keys to be looked at later.", labels=by, read=lambda: each(lambda q: q.later))
+        gauge("trainplane_jobs", "TrainJobs by state.", labels=("state",), read=lambda: states(self.live))
+
+
+async def run(
+    controllers: Sequence[Controller],
+    client: Client,
+    clock: Clock,
+    *,
+    workers: int = WORKERS,
+    scopes: Iterable[Scope] = (),
+    metrics: Metrics | None = None,
+    instance: str = "trainplane",
+) -> None:
+    """Run controllers until cancelled.
+
+    `scopes` narrow what is watched of a kind, as an operator does on somebody else's cluster; `instance` names this
+    process in its events. One that raises is tried again later, says so in an event, and leaves the others alone.
+    """
+    narrow = {(scope.kind.group, scope.kind.kind): scope for scope in scopes}
+    loop = Loop(controllers, client, clock, scopes=narrow, metrics=metrics, instance=instance)
+    await loop.run(workers=workers)
+
+
+def interests(controllers: Iterable[Controller]) -> dict[Sort, list[str]]:
+    """The kinds that have to be watched, and who wants each."""
+    found: dict[Sort, list[str]] = {}
+    for controller in controllers:
+        for sort in dict.fromkeys(_sorts(controller)):
+            found.setdefault(sort, []).append(controller.name)
+    return found
+
+
+def _sorts(controller: Controller) -> Iterator[Sort]:
+    if controller.kind:
+        yield controller.group, controller.kind
+    yield from controller.owns
+    yield from (sort for sort, _ in controller.watches)
+    yield from controller.reads
+
+
+def states(live: Live) -> Mapping[Labels, float]:
+    """How many TrainJobs are in each state."""
+    counts: dict[Labels, float] = {}
+    for raw in live.all(*STATES):
+        state = ((raw.get("status") or {}).get("summary") or {}).get("state") or "Unknown"
+        counts[state,] = counts.get((state,), 0) + 1
+    return counts
+
+
+def fault(error: Exception) -> str:
+    """An exception in one line; of a group, the first."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}".removesuffix(": ")

@@ -1,0 +1,79 @@
+"""A View that is kept up to date shows what one made anew of the same objects shows."""
+
+import inspect
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainplane.control.live import Live
+from trainplane.reconcile.view import Ref, View
+
+Raw = dict[str, Any]
+UIDS = ("u1", "u2", "")
+NAMES, SPACES = ("a", "b", "c"), ("", "x", "y")
+SORTS = (("v1", "Pod"), ("batch/v1", "Job"), ("events.k8s.io/v1", "Event"))
+
+
+@st.composite
+def objects(draw: st.DrawFn) -> Raw:
+    version, kind = draw(st.sampled_from(SORTS))
+    owners = draw(st.lists(st.tuples(st.sampled_from(UIDS), st.booleans()), max_size=2, unique_by=lambda one: one[0]))
+    raw: Raw = {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {
+            "name": draw(st.sampled_from(NAMES)),
+            "namespace": draw(st.sampled_from(SPACES)),
+            "resourceVersion": draw(st.sampled_from("123")),
+            "ownerReferences": [{"uid": uid, "controller": controller} for uid, controller in owners],
+        },
+    }
+    return {**raw, "regarding": {"uid": draw(st.sampled_from(UIDS))}} if kind == "Event" else raw
+
+
+STEPS = st.lists(st.tuples(st.booleans(), objects()), max_size=30)
+
+
+def ordered(raws: Any) -> list[str]:
+    return sorted(map(str, raws))
+
+
+@given(steps=STEPS)
+def test_it_shows_what_a_view_of_the_same_objects_shows(steps: list[tuple[bool, Raw]]) -> None:
+    live, world = Live(), dict[Ref, Raw]()
+    for there, raw in steps:
+        ref = Ref.of(raw)
+        before = live.put(raw) if there else live.remove(ref)
+        assert before == world.pop(ref, None)
+        if there:
+            world[ref] = raw
+    view = View(world.values())
+    assert len(live) == len(world)
+    for uid in UIDS:
+        assert ordered(live.controlled_by(uid)) == ordered(view.controlled_by(uid))
+        assert ordered(live.owned_by(uid)) == ordered(view.owned_by(uid))
+        assert ordered(live.events_about(uid)) == ordered(view.events_about(uid))
+    for group, kind in (("", "Pod"), ("batch", "Job"), ("events.k8s.io", "Event"), ("", "Node")):
+        for namespace in (None, *SPACES):
+            assert ordered(live.all(group, kind, namespace=namespace)) == ordered(
+                view.all(group, kind, namespace=namespace)
+            )
+        assert live.refs(group, kind) == [Ref.of(raw) for raw in live.all(group, kind)]
+        for space in SPACES:
+            for name in NAMES:
+                ref = Ref(group, kind, space, name)
+                assert live.get(ref) == view.get(ref)
+
+
+def test_it_follows_every_way_to_look_at_a_view() -> None:
+    looks = [name for name, value in inspect.getmembers(View, inspect.isfunction) if not name.startswith("_")]
+    assert [name for name in looks if name not in vars(Live)] == []
+
+
+def test_a_view_of_nothing_keeps_nothing() -> None:
+    raw = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "ownerReferences": [{"uid": "u"}]}}
+    live = Live.of(raw)
+    live.remove(Ref.of(raw))  # type: ignore[attr-defined]
+    held = [getattr(live, name) for name in Live.__slots__]
+    assert all(not index or not any(index.values()) for index in held)
