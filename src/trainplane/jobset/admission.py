@@ -48,9 +48,18 @@ def validate(
     for problem in checks.jobset(new):
         if problem.rule is not rules.BEHIND_GATE:
             yield problem
+    yield from negative(new)
     yield from closed_gates(new, restart_job=restart_job)
     yield from long_coordinator(new)
     yield from existing_claims(new, lookup)
+
+
+def negative(jobset: Raw) -> Iterator[Problem]:
+    """The replicated jobs of fewer Jobs than none."""
+    for place, one in enumerate(replicated_jobs(jobset)):
+        if replicas(one) < 0:
+            path = ("spec", "replicatedJobs", place, "replicas")
+            yield Problem(change_rules.NEGATIVE, path, f"{one['name']} has {replicas(one)} Jobs", "write 0 or more")
 
 
 def closed_gates(jobset: Raw, *, restart_job: bool) -> Iterator[Problem]:

@@ -49,3 +49,10 @@ NOT_PLACED = Rule(
     "The pods of an exclusively placed Job follow its first pod. They are refused until that has a node, and the Job "
     "controller tries them again.",
 )
+NEGATIVE = Rule(
+    "TP176",
+    Severity.ERROR,
+    "Fewer Jobs than none",
+    "replicas says how many Jobs are made of a template. With a number below zero none is made, and the JobSet never "
+    "ends. Write how many Jobs there shall be.",
+)

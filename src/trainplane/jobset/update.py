@@ -27,6 +27,7 @@ FIXED: tuple[Path, ...] = (
     ("spec", "startupPolicy"),
     ("spec", "volumeClaimPolicies"),
 )
+NOTHING_IF_EMPTY = ("metadata", "labels", "annotations", "nodeSelector", "resources", "limits", "requests")
 FIXED_WHERE_GIVEN = "it cannot be added, removed or changed once the JobSet is created"
 A_NEW_ONE = "make a new JobSet"
 
@@ -58,10 +59,14 @@ def changed_jobs(new: Raw, old: Raw, *, elastic_jobset: bool) -> Iterator[Proble
 
 
 def without_empty(value: Any) -> Any:
-    """The value without members that are empty: nothing was said there either way."""
+    """The value without empty lists and maps, which say as much as none; an empty object may well say something."""
     if isinstance(value, Mapping):
         kept = {key: without_empty(item) for key, item in value.items()}
-        return {key: item for key, item in kept.items() if item is not None and item != {} and item != []}
+        return {
+            key: item
+            for key, item in kept.items()
+            if item is not None and item != [] and (item != {} or key not in NOTHING_IF_EMPTY)
+        }
     return [without_empty(item) for item in value] if isinstance(value, list) else value
 
 
