@@ -32,6 +32,7 @@ class Town:
         self.store = Store(Forgetful(), now=lambda: self.now.timestamp())
         self.said: list[tuple[str, str, str]] = []
         self.writes = 0
+        self.metrics: list[Raw] = []
         numbers = count(1)
         self.api = Api(
             self.store,
@@ -43,7 +44,8 @@ class Town:
 
     async def view(self) -> View:
         """Everything there is."""
-        return View([raw for row in KINDS for raw in (await self.api.list(row)).items])
+        stored = [raw for row in KINDS for raw in (await self.api.list(row)).items]
+        return View([*stored, *self.metrics])
 
     async def make(self, *objects: Raw) -> list[Raw]:
         """Objects as the API stores them, their status included."""
