@@ -26,10 +26,15 @@ def render() -> str:
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
 
-def _section(verb: str, verb_command: click.Command) -> list[str]:
+def _section(verb: str, verb_command: click.Command, mark: str = "##") -> list[str]:
+    """What a verb says of itself, and below it the same of each verb it has."""
     context = click.Context(verb_command, info_name=f"trainplane {verb}")
     usage = " ".join([context.command_path, *verb_command.collect_usage_pieces(context)])
-    return [f"## trainplane {verb}", f"```text\n{usage}\n```", _prose(verb_command), _options(verb_command)]
+    parts = [f"{mark} trainplane {verb}", f"```text\n{usage}\n```", _prose(verb_command), _options(verb_command)]
+    if isinstance(verb_command, click.Group):
+        for name, below in verb_command.commands.items():
+            parts += _section(f"{verb} {name}", below, f"{mark}#")
+    return parts
 
 
 def _prose(of: click.Command) -> str:

@@ -55,10 +55,10 @@ def test_an_unknown_verb_gets_the_nearest_one() -> None:
     assert answer.stderr == "Error: there is no verb 'lnt'; did you mean 'lint'?\n"
 
 
-def test_an_unknown_verb_unlike_any_other_gets_the_list() -> None:
+def test_an_unknown_verb_unlike_any_other_gets_the_first_of_the_list() -> None:
     answer = trainplane("zzzzzz")
     assert answer.returncode == 2
-    assert answer.stderr == f"Error: there is no verb 'zzzzzz'; use one of {', '.join(VERBS)}\n"
+    assert answer.stderr == f"Error: there is no verb 'zzzzzz'; use one of {', '.join([*VERBS][:12])}, …\n"
 
 
 def test_help_lists_every_verb_and_topic() -> None:

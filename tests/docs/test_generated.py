@@ -29,7 +29,9 @@ def test_the_committed_file_is_current(path: Path, text: object) -> None:
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_option_is_documented_and_says_what_it_does(verb: str) -> None:
     reference = cli_reference.PATH.read_text(encoding="utf-8")
-    for option in load(verb).params:
+    command = load(verb)
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    for option in (parameter for each in (command, *below) for parameter in each.params):
         if isinstance(option, click.Option):
             assert option.help, f"trainplane {verb} {option.opts[0]} has no help"
             for flag in (*option.opts, *option.secondary_opts):

@@ -16,7 +16,7 @@ TOPICS: dict[str, tuple[str, str]] = {
         "what the command's exit code says",
         """\
   0    done; lint found no errors, though it may have warned
-  1    a document has errors
+  1    a document has errors, or what was asked of a cluster cannot be done as it is
   2    the command was called wrongly, or an input could not be read
   70   an internal error: please report it
   74   the output could not be written
@@ -26,8 +26,10 @@ TOPICS: dict[str, tuple[str, str]] = {
     "environment": (
         "the variables that the command reads",
         """\
+  KUBECONFIG        where your own kubeconfig is, for `kubeconfig --merge`; ~/.kube/config by default
   NO_COLOR          set to anything: no colours
-  TRAINPLANE_DEBUG  set to anything: an internal error shows its traceback""",
+  TRAINPLANE_DEBUG  set to anything: an internal error shows its traceback
+  XDG_STATE_HOME    clusters live in its folder trainplane; ~/.local/state by default""",
     ),
     "completion": (
         "how the shell completes verbs and options",

@@ -13,8 +13,14 @@ VERBS: dict[str, str] = {
     "diff-runtime": "Say which TrainJobs another runtime would change, and how, and which it would refuse.",
     "crds": "Print the CustomResourceDefinitions that a cluster needs, or only those called NAME.",
     "up": "Start a cluster on this machine, and serve it until Ctrl-C.",
-    "kubeconfig": "Print the path of a cluster's kubeconfig, and nothing else.",
+    "status": "Say whether a cluster runs, what it holds, and how long its certificates last.",
     "down": "Stop a cluster that `up` has started; its data stays.",
+    "reset": "Delete a cluster: its objects, certificates and tokens.",
+    "kubeconfig": "Print the path of a cluster's kubeconfig, and nothing else.",
+    "kubectl": "Run kubectl on a cluster.",
+    "token": "Make, list and revoke the tokens of people and programs.",
+    "backup": "Copy all objects of a cluster into FILE, whether it runs or not.",
+    "restore": "Put the objects of a backup in place of those of a cluster, whether it runs or not.",
     "help": "Explain a rule, a verb or a topic.",
 }
 """Verb → its one-line help. Its click command is the function of its name in the module of its name, with _ for -."""

@@ -185,6 +185,11 @@ class Disk:
                 self._db.executescript(f"PRAGMA incremental_vacuum({most})")
 
 
+def backup_beside(folder: Path, path: Path) -> None:
+    """Copy what the log in a folder holds into a new file, while another process has the folder and goes on writing."""
+    _backup(folder / _FILE, path)
+
+
 def read_backup(path: Path) -> Snapshot:
     """What a backup holds, for `Store.replace`; one of an older version is read as this one would have written it."""
     if not path.is_file():
