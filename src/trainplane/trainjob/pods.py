@@ -120,7 +120,7 @@ def _metrics(obj: Mapping[str, Any], roles: Roles) -> Iterator[Problem]:
     if look(obj, *path) != "true" or roles.trainer is None:
         return
     containers = objects_at(obj, *JOBS, roles.trainer.index, *POD, "containers")
-    names = {port.get("name") for _, container in containers for _, port in objects_at(container, "ports")}
+    names = {text_at(port, "name") for _, container in containers for _, port in objects_at(container, "ports")}
     if "metrics" not in names:
         todo = "declare the port: name metrics, with the number where the trainer serves them"
         what = f"no port of {roles.trainer.name} is called metrics, so 8080 is taken"
