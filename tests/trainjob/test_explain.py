@@ -119,3 +119,12 @@ def test_a_long_script_is_cut_to_one_line() -> None:
     (line,) = [line for line in short(plan.jobset) if "runs" in line]
     assert "\n" not in line
     assert line.endswith("…")
+
+
+def test_what_pods_are_marked_with_is_shown() -> None:
+    scraped = {"prometheus.io/scrape": "true", "prometheus.io/port": "9090"}
+    pods = {"metadata": {"labels": {"gang": "a"}, "annotations": scraped}, "spec": {"containers": []}}
+    job = {"name": "node", "template": {"spec": {"template": pods}}}
+    lines = list(short({"kind": "JobSet", "metadata": {"name": "j"}, "spec": {"replicatedJobs": [job]}}))
+    assert "    labels gang=a" in lines
+    assert "    annotations prometheus.io/scrape=true, prometheus.io/port=9090" in lines

@@ -231,6 +231,10 @@ def _job(job: Raw) -> Iterator[str]:
     pods = int(job.get("replicas", 1)) * int(at(job, ("template", "spec", "parallelism")) or 1)
     waits = " and ".join(f"{d.get('name')} is {d.get('status')}" for d in job.get("dependsOn") or ())
     yield f"  {job['name']}: {_pods(pods)}{f', when {waits}' if waits else ''}"
+    for what in ("labels", "annotations"):
+        marks = at(job, (*POD, "metadata", what)) or {}
+        if marks:
+            yield f"    {what} " + ", ".join(f"{key}={value}" for key, value in marks.items())
     pod = at(job, (*POD, "spec")) or {}
     for what in ("initContainers", "containers"):
         for container in pod.get(what) or ():
