@@ -9,7 +9,6 @@ import msgspec
 from aiohttp import web
 
 from trainplane import __version__
-from trainplane.api.kinds import KINDS
 from trainplane.api.meta import Raw
 from trainplane.cluster import kubeconfig
 from trainplane.cluster.account_tokens import AccountTokens
@@ -22,6 +21,7 @@ from trainplane.cluster.http.questions import Access, Questions
 from trainplane.cluster.identity import Identity, signing_key
 from trainplane.cluster.log import Key
 from trainplane.cluster.ready_roles import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
+from trainplane.cluster.resources import SERVED_KINDS
 from trainplane.cluster.sqlite import Disk
 from trainplane.cluster.store import Store
 from trainplane.cluster.tokens import Tokens
@@ -85,7 +85,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
 @asynccontextmanager
 async def _serving(config: Config, store: Store, certificates: Certificates) -> AsyncIterator[Running]:
     authority = certificates.authority.certificate_pem.decode()
-    api = Api(store, kinds=KINDS, admission=ADMISSION, now=clock.now, companions=lambda _: companions(authority))
+    api = Api(store, kinds=SERVED_KINDS, admission=ADMISSION, now=clock.now, companions=lambda _: companions(authority))
     if not store.revision:
         await furnish(api)
         # A new cluster begins here: nobody can have seen what was before.
@@ -129,7 +129,7 @@ async def _start(
     identity = Identity(Tokens(folder), accounts, uid=uid)
     access = Access(ground)
     questions = Questions(ground, access=access, identity=identity, accounts=accounts, now=clock.now)
-    served = Served(api, identity, questions, access, clock.now, __version__, KINDS)
+    served = Served(api, identity, questions, access, clock.now, __version__, SERVED_KINDS)
     app = App(served, address=f"{config.host}:{port}")
     tls = certificates.server_context()
     try:

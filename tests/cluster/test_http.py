@@ -212,3 +212,53 @@ def test_malformed_requests_get_a_status_and_the_server_stays(tmp_path: Path) ->
         assert (await call("GET", "/readyz"))[0] == 200
 
     serve(tmp_path, story)
+
+
+def test_a_dialect_shows_the_hub_s_objects(tmp_path: Path) -> None:
+    hub = "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes"
+    dialect = "/apis/ome.io/v1beta1/clustertrainingruntimes"
+    container = {"name": "node", "image": "example.test/train:1"}
+    job = {"name": "node", "template": {"spec": {"template": {"spec": {"containers": [container]}}}}}
+    runtime = {
+        "apiVersion": "ome.io/v1beta1",
+        "kind": "ClusterTrainingRuntime",
+        "metadata": {"name": "r"},
+        "spec": {"mlPolicy": {"numNodes": 2}, "template": {"spec": {"replicatedJobs": [job]}}},
+    }
+
+    async def story(call: Caller) -> None:
+        code, made, _ = await call("POST", dialect, body=runtime)
+        assert (code, made["apiVersion"]) == (201, "ome.io/v1beta1"), made
+        _, found, _ = await call("GET", f"{hub}/r")
+        assert (found["apiVersion"], found["metadata"]["uid"]) == (
+            "trainer.kubeflow.org/v1alpha1",
+            made["metadata"]["uid"],
+        )
+        _, listed, _ = await call("GET", dialect)
+        assert [item["apiVersion"] for item in listed["items"]] == ["ome.io/v1beta1"]
+        merge = {"Content-Type": "application/merge-patch+json"}
+        await call("PATCH", f"{dialect}/r", body=b'{"spec":{"mlPolicy":{"numNodes":3}}}', headers=merge)
+        _, found, _ = await call("GET", f"{hub}/r")
+        assert found["spec"]["mlPolicy"]["numNodes"] == 3
+        assert (await call("DELETE", f"{dialect}/r"))[0] == 200
+        assert (await call("GET", f"{hub}/r"))[0] == 404
+
+    serve(tmp_path, story)
+
+
+def test_events_are_one_store_seen_through_two_groups(tmp_path: Path) -> None:
+    new, old = "/apis/events.k8s.io/v1/namespaces/default/events", "/api/v1/namespaces/default/events"
+    event = {"metadata": {"name": "e"}, "regarding": {"kind": "Pod", "namespace": "default", "name": "p"}}
+    event |= {"note": "n", "reason": "R", "type": "Normal", "action": "A", "reportingController": "x/c"}
+
+    async def story(call: Caller) -> None:
+        code, status, _ = await call("POST", new, body=event)
+        assert (code, status["message"]) == (422, 'Event "e" is invalid: eventTime: Required value')
+        code, _, _ = await call("POST", new, body={**event, "eventTime": "2026-01-31T12:00:00.000000Z"})
+        assert code == 201
+        _, seen, _ = await call("GET", f"{old}/e")
+        assert (seen["message"], seen["involvedObject"]["name"], seen["apiVersion"]) == ("n", "p", "v1")
+        _, found, _ = await call("GET", f"{new}?fieldSelector=regarding.name%3Dp")
+        assert [item["note"] for item in found["items"]] == ["n"]
+
+    serve(tmp_path, story)

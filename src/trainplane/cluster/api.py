@@ -60,10 +60,11 @@ class Api:
         self._manager = manager
 
     def _call(self, ref: Ref, *, subresource: str = "", options: Options | None = None) -> Call:
-        row = self.ground.row(ref.group, ref.kind)
+        view = self.ground.views.get((ref.group, ref.kind))
+        row = view.stored if view else self.ground.row(ref.group, ref.kind)
         if row is None:
             raise NotFound.resource()
-        return Call(row, ref.namespace, ref.name, subresource, options or Options(), SYSTEM, self._manager)
+        return Call(row, ref.namespace, ref.name, subresource, options or Options(), SYSTEM, self._manager, view)
 
     async def get(self, ref: Ref) -> Raw:
         """The object."""

@@ -12,6 +12,7 @@ _MODE = 420
 """0644, the mode of files in volumes."""
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 NEVER_LIMIT = 2**31 - 1
 
 
@@ -29,6 +30,15 @@ def _with_times(raw: Raw) -> Raw:
         return raw
     timed = [_under(each, lastProbeTime=None, lastTransitionTime=None) for each in conditions]
     return {**raw, "status": {**raw["status"], "conditions": timed}}
+
+
+def _with_states(raw: Raw) -> Raw:
+    """The statuses of containers have both their states, though nothing may be known of them."""
+    status = dict(raw.get("status") or {})
+    found = [name for name in _STATUSES if status.get(name)]
+    for name in found:
+        status[name] = [_under(each, state={}, lastState={}) for each in status[name]]
+    return {**raw, "status": status} if found else raw
 
 
 def fill(value: Any, schema: Schema) -> Any:
@@ -144,7 +154,8 @@ def _volume(raw: Raw) -> Raw:
 
 
 def _pod(raw: Raw) -> Raw:
-    return _with_times(_at(raw, "spec", lambda spec: _under(pod_spec(spec), enableServiceLinks=True), made=True))
+    made = _at(raw, "spec", lambda spec: _under(pod_spec(spec), enableServiceLinks=True), made=True)
+    return _with_states(_with_times(made))
 
 
 def _template(raw: Raw) -> Raw:
@@ -272,9 +283,15 @@ def _autoscaler(raw: Raw) -> Raw:
     return _at(raw, "spec", spec)
 
 
+def _event(raw: Raw) -> Raw:
+    times: Raw = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": None}
+    return _under(raw, involvedObject={}, source={}, reportingComponent="", reportingInstance="", **times)
+
+
 _STEPS: dict[tuple[str, str], Callable[[Raw], Raw]] = {
     ("", "Pod"): _pod,
     ("batch", "Job"): _job,
+    ("", "Event"): _event,
     ("", "Service"): _service,
     ("", "Secret"): _secret,
     ("", "Namespace"): _namespace,

@@ -13,6 +13,7 @@ from trainplane.cluster.admission import Admission, Lookup
 from trainplane.cluster.log import Key, Stored
 from trainplane.cluster.options import Options
 from trainplane.cluster.store import Store
+from trainplane.cluster.views import View, views
 
 SYSTEM = User("system:trainplane", ("system:masters", "system:authenticated"))
 """Who calls from within this process."""
@@ -30,6 +31,8 @@ class Call:
     user: User = SYSTEM
     manager: str = ""
     """Who owns what is written, where the options do not say."""
+    through: View | None = None
+    """The view that was asked for, where `row` is the kind behind it."""
 
     @property
     def key(self) -> Key:
@@ -79,8 +82,10 @@ class Ground:
         self.companions = companions
         self.check_grant: Callable[[User, Raw], None] = lambda _user, _raw: None
         """Raises Forbidden where a user may not store a role or a binding; whoever knows the roles puts it here."""
+        rows = tuple(kinds)
+        self.views = views(rows)
         self._by_kind: dict[tuple[str, str], Kind] = {}
-        for row in kinds:
+        for row in rows:
             self._by_kind.setdefault((row.group, row.kind), row)
 
     def row(self, group: str, kind: str) -> Kind | None:
@@ -93,7 +98,8 @@ class Ground:
 
     def lookup(self, ref: Ref) -> Raw | None:
         """The object of a Ref, read live."""
-        row = self.row(ref.group, ref.kind)
+        view = self.views.get((ref.group, ref.kind))
+        row = view.stored if view else self.row(ref.group, ref.kind)
         stored = self.store.get(Key(row.resource, ref.namespace, ref.name)) if row else None
         return stored.object if stored else None
 

@@ -183,6 +183,21 @@ def _group_version(version: str) -> str:
     return version if "/" in version else f"/{version}"
 
 
+def without_repeated_owners(metadata: Raw) -> tuple[Raw, tuple[str, ...]]:
+    """The metadata with each owner once, and what to warn of."""
+    owners = metadata.get("ownerReferences") or []
+    uids = [owner.get("uid") for owner in owners]
+    again = [uid for uid in dict.fromkeys(uids) if uids.count(uid) > 1]
+    if not again:
+        return metadata, ()
+    kept = [owner for index, owner in enumerate(owners) if owner not in owners[:index]]
+    told = (
+        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
+        "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+    )
+    return {**metadata, "ownerReferences": kept}, (told + ", ".join(map(str, again)),)
+
+
 def change_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
     """What an update may not do to metadata."""
     for name in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds"):

@@ -154,6 +154,8 @@ class Reads:
         elif options.resource_version:
             revision = await self._awaited(options)
         exact = bool(options.continue_ and revision >= 0) or options.resource_version_match == "Exact"
+        # A page at a revision is of that revision, though nothing was said of how to match it.
+        exact = exact or bool(options.limit > 0 and revision > 0 and not options.resource_version_match)
         try:
             found = store.list(row.resource, namespace=call.namespace, at=revision if exact and revision >= 0 else None)
         except Compacted:

@@ -106,6 +106,9 @@ def _pruned(value: Any, schema: Schema, path: list[str | int], findings: Finding
                     findings.unknown(path, name)
                 continue
             findings.twice(value, path, name)
+            if item is None and child:
+                # What stands before the schema reads a null as nothing said.
+                continue
             path.append(name)
             kept[name] = _pruned(item, child, path, findings)
             path.pop()

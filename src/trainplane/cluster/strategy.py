@@ -159,6 +159,7 @@ def _new_job(raw: Raw, _: Callable[[int], int]) -> Raw:
     if spec.get("manualSelector"):
         return made
     ours = dict.fromkeys(_JOB_LABELS, metadata["uid"]) | dict.fromkeys(_JOB_NAMES, metadata["name"])
+    ours = dict(sorted(ours.items()))
     template = spec["template"]
     inner = template.get("metadata") or {}
     labelled = {**template, "metadata": {**inner, "labels": {**(inner.get("labels") or {}), **ours}}}

@@ -18,7 +18,13 @@ from trainplane.cluster.errors import AlreadyExists, BadRequest, Conflict, Forbi
 from trainplane.cluster.ground import Answer, Call, Ground
 from trainplane.cluster.log import Conflict as StoreConflict
 from trainplane.cluster.log import Key, Stored, Write, body
-from trainplane.cluster.names import SUFFIX_CHARACTERS, change_causes, finalizer_warnings, metadata_causes
+from trainplane.cluster.names import (
+    SUFFIX_CHARACTERS,
+    change_causes,
+    finalizer_warnings,
+    metadata_causes,
+    without_repeated_owners,
+)
 from trainplane.cluster.ownership import Untyped
 from trainplane.cluster.patching import patched
 from trainplane.cluster.reading import named, placed, qualified, reshaped, shaped, typed
@@ -45,14 +51,15 @@ class Writes:
 
     async def create(self, call: Call, sent: Body, *, data: bytes | None = None) -> Answer:
         """Make a new object."""
-        raw = typed(sent, call.row, data=data)
+        raw, notes = _received(typed(sent, _face(call), data=data), call)
         metadata = as_object(raw.get("metadata"))
         raw = {**raw, "metadata": metadata}
         made, warnings = shaped(raw, call, sent.repeated)
-        made = {**made, "metadata": placed(made["metadata"], call, made["metadata"].get("namespace") or "")}
+        owned, told = without_repeated_owners(made["metadata"])
+        made = {**made, "metadata": placed(owned, call, owned.get("namespace") or "")}
         made = self.filled(made, call.row)
         entries = self._owned(None, made, call)
-        return await self._create(call, _with_entries(made, entries), warnings)
+        return await self._create(call, _with_entries(made, entries), (*notes, *warnings, *told))
 
     async def _create(self, call: Call, made: Raw, warnings: tuple[str, ...]) -> Answer:
         version = made["metadata"].get("resourceVersion")
@@ -95,7 +102,7 @@ class Writes:
         new = admitted(new, None, ground=ground, row=row)
         if metadata.get("name"):
             new = prepared(new, row, place=ground.place)
-        warnings = self._judge(row, new, None)
+        warnings = self._judge(call, new, None)
         ground.check_grant(call.user, new)
         return new, warnings
 
@@ -148,8 +155,9 @@ class Writes:
 
     async def update(self, call: Call, sent: Body, *, data: bytes | None = None, uid: str = "") -> Answer:
         """Put an object in place of another."""
-        raw = named(typed(sent, call.row, data=data), call)
+        raw, notes = _received(named(typed(sent, _face(call), data=data), call), call)
         made, warnings = shaped(raw, call, sent.repeated)
+        warnings = (*notes, *warnings)
         strategy = strategy_of(call.row)
         if self._ground.find(call.key) is None and strategy.made_by_update and not call.subresource:
             filled = self.filled(made, call.row)
@@ -172,11 +180,15 @@ class Writes:
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             if uid and uid != old["metadata"]["uid"]:
                 raise Conflict.of(call.row.resource, call.name, other_uid(call, uid, old))
-            raw, shown = patched(old, form, patch, schema=openapi(call.row.type))
-            if raw.get("kind") != call.row.kind or raw.get("apiVersion") != call.row.api_version:
+            face = _face(call)
+            shown = call.through.show(old) if call.through else old
+            raw, text = patched(shown, form, patch, schema=openapi(face.type))
+            if raw.get("kind") != face.kind or raw.get("apiVersion") != face.api_version:
                 raise BadRequest(f"invalid object type: {_kind_words(raw)}")
             raw = named({**raw, "metadata": as_object(raw.get("metadata"))}, call)
-            made, warnings = reshaped(raw, call, shown)
+            raw, notes = _received(raw, call)
+            made, warnings = reshaped(raw, call, text)
+            warnings = (*notes, *warnings)
             self._check_version(call, made, old, needed=False)
             return self._over(call, self.filled(made, call.row), old), warnings
 
@@ -186,14 +198,16 @@ class Writes:
         """Own the fields of an object as the manager of the call."""
         if not isinstance(patch, dict):
             patch = {}
-        if patch.get("apiVersion") != call.row.api_version or patch.get("kind") != call.row.kind:
+        if patch.get("apiVersion") != _face(call).api_version or patch.get("kind") != _face(call).kind:
             raise BadRequest(f"invalid object type: {_kind_words(patch)}")
         raw = named(patch, call)
+        patch, notes = _received(patch, call)
+        raw, _ = _received(raw, call)
         if look(patch, "metadata", "managedFields") is not None:
             raise BadRequest("metadata.managedFields must be nil")
         stored = self._ground.find(call.key)
         if stored is None and not call.subresource and not uid:
-            return await self._apply_new(call, patch, raw)
+            return await self._apply_new(call, patch, raw, notes)
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             if uid and uid != old["metadata"]["uid"]:
@@ -202,18 +216,18 @@ class Writes:
             made = self._applied(call, old, patch)
             new, warnings = reshaped(made, call, patch)
             new = self._over(call, self.filled(new, call.row), old, applied=True)
-            return new, warnings
+            return new, (*notes, *warnings)
 
         return await self.change(call, make)
 
-    async def _apply_new(self, call: Call, patch: Raw, raw: Raw) -> Answer:
+    async def _apply_new(self, call: Call, patch: Raw, raw: Raw, notes: tuple[str, ...]) -> Answer:
         if sent := look(raw, "metadata", "uid"):
             words = f"uid mismatch: the provided object specified uid {sent}, and no existing object was found"
             raise Conflict.of(call.row.resource, call.name, words)
         made = self._applied(call, None, patch)
         bare = {name: item for name, item in made["metadata"].items() if name != "resourceVersion"}
         made, warnings = reshaped({**made, "metadata": placed(bare, call, bare.get("namespace") or "")}, call, patch)
-        return await self._create(call, self.filled(made, call.row), warnings)
+        return await self._create(call, self.filled(made, call.row), (*notes, *warnings))
 
     def _applied(self, call: Call, old: Raw | None, patch: Raw) -> Raw:
         try:
@@ -241,7 +255,7 @@ class Writes:
             new, warnings = make(old)
             if new is old:
                 return Answer(200, old, stored.value, warnings)
-            warnings = (*warnings, *self._judge(call.row, new, old, subresource=call.subresource))
+            warnings = (*warnings, *self._judge(call, new, old))
             if ownership.same_but_for_times(_unversioned(old), _unversioned(new)):
                 return Answer(200, old, stored.value, warnings)
             self._ground.check_grant(call.user, new)
@@ -304,8 +318,9 @@ class Writes:
             blank=blank_of(call.row),
         )
 
-    def _judge(self, row: Kind, new: Raw, old: Raw | None, *, subresource: str = "") -> tuple[str, ...]:
+    def _judge(self, call: Call, new: Raw, old: Raw | None) -> tuple[str, ...]:
         """What to warn of; raises Invalid with everything that is wrong."""
+        row, subresource = call.row, call.subresource
         name = new["metadata"].get("name", "")
         causes = list(metadata_causes(row, new["metadata"], new=old is None))
         if old is not None:
@@ -314,6 +329,8 @@ class Writes:
             found = crd_causes(row.type, new, old)
         else:
             found = list(kind_causes(row, new, old, subresource=subresource))
+        if call.through:
+            found += call.through.check(new, old)
         if causes or found:
             raise Invalid.of(qualified(row), name, [*causes, *found])
         warnings = tuple(finalizer_warnings(row, new["metadata"])) if old is None else ()
@@ -321,6 +338,16 @@ class Writes:
         if admission and not subresource:
             warnings += judged(admission, new, old, lookup=self._ground.looking, kind=qualified(row))
         return warnings
+
+
+def _face(call: Call) -> Kind:
+    """The kind that was asked for."""
+    return call.through.row if call.through else call.row
+
+
+def _received(raw: Raw, call: Call) -> tuple[Raw, tuple[str, ...]]:
+    """What was sent in the words of the kind that is stored, and what to warn of."""
+    return call.through.receive(raw) if call.through else (raw, ())
 
 
 def vanishes(new: Raw) -> bool:

@@ -191,7 +191,7 @@ class App:
         self, request: web.BaseRequest, asked: Request, row: Kind, user: User, form: Form
     ) -> web.StreamResponse:
         check("watch", asked.options)
-        call = Call(row, asked.namespace, asked.name, "", asked.options, user)
+        call = self._objects.call(asked, row, user=user, agent="")
         batches = self._served.api.reads.watch(call)
         store = self._served.api.ground.store
         return await stream(

@@ -1,5 +1,6 @@
 """Requests about objects: each verb of the wire handed to the Api, and its answer put into form."""
 
+import dataclasses
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -30,28 +31,37 @@ class Objects:
     def __init__(self, api: Api, *, now: Callable[[], datetime]) -> None:
         self._api = api
         self._now = now
+        self._views = api.ground.views
 
     async def answer(
         self, asked: Request, row: Kind, *, user: User, agent: str, form: Form, data: bytes, pretty: bool
     ) -> web.Response:
         """The answer to any verb but watch."""
-        call = Call(row, asked.namespace, asked.name, asked.subresource, asked.options, user, agent)
+        call = self.call(asked, row, user=user, agent=agent)
         if asked.verb != "delete":
             kind = asked.content_type if asked.verb == "patch" else ""
             query_options.check(asked.verb, asked.options, patch_type=kind)
         match asked.verb:
             case "list":
-                found = await self._api.reads.list(call)
+                found = _shown(await self._api.reads.list(call), call)
                 body = list_in(row, found, form, now=self._now(), include=asked.options.include_object)
                 return respond(body, form=form, pretty=pretty)
             case "deletecollection":
                 body = await self._delete_collection(call, data, asked.content_type, form)
                 return respond(body, form=form, pretty=pretty)
-        made = await self._on_object(asked, call, data)
+        made = _shown_answer(await self._on_object(asked, call, data), call)
         body = made.encoded if made.encoded is not None and not form.kind else None
         if body is None:
             body = object_in(made.object, form, now=self._now(), include=asked.options.include_object)
         return respond(body, code=made.code, form=form, warnings=made.warnings, pretty=pretty)
+
+    def call(self, asked: Request, row: Kind, *, user: User, agent: str) -> Call:
+        """What is asked of the Api, of the kind behind a view where it is one."""
+        view, options = self._views.get((row.group, row.kind)), asked.options
+        if view is not None:
+            options = dataclasses.replace(options, field_selector=view.selector(options.field_selector))
+            row = view.stored
+        return Call(row, asked.namespace, asked.name, asked.subresource, options, user, agent, view)
 
     async def _on_object(self, asked: Request, call: Call, data: bytes) -> Answer:
         match asked.verb:
@@ -126,8 +136,22 @@ class Objects:
             return [stored for stored in found.items if selected.matches(stored.object)]
 
         gone = await self._api.deletion.delete_collection(call, options, chosen=chosen)
-        found = Listed(gone, self._api.ground.store.revision)
-        return list_in(call.row, found, form, now=self._now())
+        found = _shown(Listed(gone, self._api.ground.store.revision), call)
+        return list_in(call.through.row if call.through else call.row, found, form, now=self._now())
+
+
+def _shown(found: Listed, call: Call) -> Listed:
+    """A list as the view that was asked for shows it."""
+    if call.through is None:
+        return found
+    return dataclasses.replace(found, items=[call.through.shown(stored) for stored in found.items])
+
+
+def _shown_answer(made: Answer, call: Call) -> Answer:
+    """An answer as the view that was asked for shows it."""
+    if call.through is None or made.object.get("kind") != call.through.stored.kind:
+        return made
+    return Answer(made.code, call.through.show(made.object), warnings=made.warnings)
 
 
 def _options(data: bytes, asked: Request) -> Raw | None:

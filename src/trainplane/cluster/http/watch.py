@@ -31,9 +31,12 @@ class Lines:
         self._form = form
         self._now = now
         self._columns = True
+        self._row = call.through.row if call.through else call.row
 
     def __call__(self, event: Event) -> bytes:
         """The line of an event."""
+        if self._call.through:
+            event = Event(event.type, self._call.through.encoded(event.encoded))
         if not self._form.kind:
             return event_line_of(event.type, event.encoded)
         return event_line(event.type, self._turned(orjson.loads(event.encoded)))
@@ -41,7 +44,7 @@ class Lines:
     def _turned(self, raw: Raw) -> Any:
         if self._form.kind != TABLE:
             return partial(raw)
-        row, options = self._call.row, self._call.options
+        row, options = self._row, self._call.options
         made = table(
             [raw],
             api_version=row.api_version,

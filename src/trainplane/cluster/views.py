@@ -1,0 +1,118 @@
+"""Views: kinds that show the objects of another kind under other names; both are one object in the Store."""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+import orjson
+
+from trainplane.api.dialects import to_hub
+from trainplane.api.field_selectors import FieldQuery, FieldTerm, parse_fields
+from trainplane.api.kinds import DIALECT_KINDS, HUB_KINDS, Kind
+from trainplane.api.meta import Raw
+from trainplane.api.problem import Severity
+from trainplane.api.raw import rename
+from trainplane.api.selectors import SelectorError
+from trainplane.cluster.causes import Cause, causes_of, invalid, required
+from trainplane.cluster.errors import Invalid
+from trainplane.cluster.log import Stored
+
+Received = tuple[Raw, tuple[str, ...]]
+"""An object in the words of the stored kind, and what to warn of."""
+
+
+class View(msgspec.Struct, frozen=True):
+    """One kind as another shows it."""
+
+    row: Kind
+    """The kind that is asked for."""
+    stored: Kind
+    """The kind that is kept."""
+    show: Callable[[Raw], Raw]
+    receive: Callable[[Raw], Received]
+    fields: tuple[tuple[str, str], ...] = ()
+    """The beginnings of fields that selectors call otherwise: as shown, and as stored."""
+    check: Callable[[Raw, Raw | None], Iterable[Cause]] = lambda _new, _old: ()
+    """What is refused only where an object is written by this name."""
+
+    def shown(self, stored: Stored) -> Stored:
+        """A stored object as this view shows it."""
+        return Stored(stored.key, stored.revision, orjson.dumps(self.show(stored.object)), 0)
+
+    def encoded(self, value: bytes) -> bytes:
+        """The JSON of an object as this view shows it."""
+        return orjson.dumps(self.show(orjson.loads(value)))
+
+    def selector(self, text: str) -> str:
+        """A field selector in the words of the stored kind; one that cannot be read is left to who reads it next."""
+        try:
+            query = parse_fields(text)
+        except SelectorError:
+            return text
+        return str(FieldQuery(tuple(FieldTerm(self._field(t.field), t.value, t.equal) for t in query.terms)))
+
+    def _field(self, name: str) -> str:
+        for shown, stored in self.fields:
+            if name == shown or name.startswith(f"{shown}."):
+                return stored + name.removeprefix(shown)
+        return name
+
+
+def views(kinds: Iterable[Kind]) -> dict[tuple[str, str], View]:
+    """The views among served kinds, by group and kind."""
+    hub = {row.kind: row for row in HUB_KINDS}
+    found: dict[tuple[str, str], View] = {}
+    rows = tuple(kinds)
+    for row in rows:
+        if row in DIALECT_KINDS:
+            found[row.group, row.kind] = View(row, hub[row.kind], _named(row), _in_hub)
+    core = next((row for row in rows if (row.group, row.kind) == ("", "Event")), None)
+    new = next((row for row in rows if (row.group, row.kind) == ("events.k8s.io", "Event")), None)
+    if core and new:
+        found[new.group, new.kind] = View(
+            new, core, _named(new, _EVENT_NAMES), _core_event, fields=_EVENT_FIELDS, check=_event_causes
+        )
+    return found
+
+
+def _named(row: Kind, names: dict[str, str] | None = None) -> Callable[[Raw], Raw]:
+    def show(raw: Raw) -> Raw:
+        """The object under another apiVersion, some fields under other names."""
+        turned = rename(raw, {old: (new, raw[old]) for old, new in (names or {}).items() if old in raw})
+        return {**turned, "apiVersion": row.api_version}
+
+    return show
+
+
+def _in_hub(raw: Raw) -> Received:
+    """A document of a dialect in the hub's words; raises Invalid where it cannot be said in them."""
+    found = to_hub(raw)
+    if found.refused:
+        raise Invalid.of(str(raw.get("kind")), str(raw.get("metadata", {}).get("name", "")), causes_of(found.notes))
+    return found.raw, tuple(str(note) for note in found.notes if note.severity is Severity.WARNING)
+
+
+_EVENT_NAMES = {
+    "count": "deprecatedCount",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "involvedObject": "regarding",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "message": "note",
+    "reportingComponent": "reportingController",
+    "source": "deprecatedSource",
+}
+"""The fields of an Event: as the core group calls them, and as events.k8s.io does."""
+_EVENT_FIELDS = (("regarding", "involvedObject"), ("reportingController", "reportingComponent"))
+_EVENT_FIXED = ("message", "reason", "action", "type", "reportingComponent", "reportingInstance", "eventTime")
+
+
+def _core_event(raw: Raw) -> Received:
+    names = {new: (old, raw[new]) for old, new in _EVENT_NAMES.items() if new in raw}
+    return {**rename(raw, names), "apiVersion": "v1"}, ()
+
+
+def _event_causes(new: Raw, old: Raw | None) -> Iterable[Cause]:
+    if not new.get("eventTime"):
+        yield required("eventTime")
+    for name in _EVENT_FIXED if old is not None else ():
+        if new.get(name) != (old or {}).get(name):
+            yield invalid(name, new.get(name, ""), "field is immutable")
