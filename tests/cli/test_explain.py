@@ -154,3 +154,14 @@ def test_a_field_of_a_document_is_answered_with_what_it_reaches() -> None:
     told = run(DIGITS, "--field", "spec.trainer.env[SEED]").stdout
     assert told.endswith('spec.replicatedJobs[node]…containers[node].env[SEED].value = "7" in the JobSet digits\n')
     assert "spec.runtimeRef.name at " in run(DIGITS, "--field", "spec.runtimeRef.name").stdout
+
+
+def test_a_setting_without_effect_is_said_once_with_the_reason(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata:\n  name: one\nspec:\n"
+        "  runtimeRef:\n    name: jax-distributed\n  trainer:\n    numProcPerNode: 4\n"
+    )
+    output = CliRunner().invoke(explain, ["-f", str(file)]).output
+    assert "TP131" in output
+    assert "changes nothing" not in output

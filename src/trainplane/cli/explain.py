@@ -24,6 +24,7 @@ from trainplane.trainjob.explain import (
     without_effect,
 )
 from trainplane.trainjob.fields import NotOne, Spot, find, leaves, reached, roots, spots, written
+from trainplane.trainjob.pair_rules import WITHOUT_EFFECT
 from trainplane.trainjob.pipeline import STEPS
 from trainplane.trainjob.plan import Source
 
@@ -194,7 +195,10 @@ def surprises(result: Rendered) -> Iterator[str]:
     for each in replaced(result.chains):
         yield f"{_field(result, each.path)}: {_value(each.old)} → {_value(each.new)}"
         yield f"    {_where(result, each.after)}; it was from {_where(result, each.before)}"
+    told = {found.problem.path for found in result.problems if found.problem.rule in WITHOUT_EFFECT}
     for path in idle(result):
+        if path in told:
+            continue  # said above, with the reason
         file, line, column = _position(result, path)
         yield f"{file}:{line}:{column}: {show(path)} changes nothing: without it the objects are the same"
 

@@ -41,3 +41,5 @@ DEADLINE_TWICE = Rule(
     "spec:\n  activeDeadlineSeconds: 3600",
     good="spec:\n  activeDeadlineSeconds: 3600",
 )
+WITHOUT_EFFECT = (PROCESSES_WITHOUT_EFFECT, RESOURCES_WITHOUT_EFFECT)
+"""What says of a setting that it changes nothing, and why."""
