@@ -1,0 +1,131 @@
+"""Why a pod waits: Kubernetes' sentence, reason by reason and counted by node, and the condition that carries it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from trainplane.api.meta import Raw
+from trainplane.gang.filters import FULL, NO_PORT, NOT_APART, UNWELCOME, never_holds
+from trainplane.gang.fit import Pod
+from trainplane.gang.gangs import Gang
+from trainplane.gang.place import Placer
+from trainplane.gang.spread import UNEVEN
+from trainplane.reconcile.decision import Action, Patch, Record
+
+SCHEDULED = "PodScheduled"
+UNSCHEDULABLE = "Unschedulable"
+GATED = "SchedulingGated"
+GATED_NOTE = "Scheduling is blocked due to non-empty scheduling gates"
+NO_NODES = "no nodes available to schedule pods"
+NO_VICTIMS = "No preemption victims found for incoming pod"
+NO_HELP = "Preemption is not helpful for scheduling"
+NEVER = "preemption: not eligible due to preemptionPolicy=Never."
+
+AGAIN = timedelta(seconds=10)
+"""A waiting pod hears news of why it waits no sooner than this, and later ever more rarely."""
+
+
+def counted(words: Sequence[str], total: int) -> str:
+    """`0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.`; sorted as upstream sorts."""
+    lines = sorted(f"{count} {word}" for word, count in Counter(words).items())
+    return f"0/{total} nodes are available: {', '.join(lines)}."
+
+
+def sentence(placer: Placer, pod: Pod) -> str:
+    """Why no node can take the pod now, and why sending others away would not help."""
+    nodes = placer.ledger.nodes
+    if not nodes:
+        return NO_NODES
+    found = placer.reasons(pod, nodes)
+    words = [word for reasons in found for word in reasons]
+    passing = (NO_PORT, NOT_APART, UNWELCOME, UNEVEN, FULL)
+    help_ = [
+        NO_VICTIMS
+        if reasons
+        and (reasons[0] in passing or reasons[0].startswith("Insufficient"))
+        and not never_holds(pod.shape, node)
+        else NO_HELP
+        for node, reasons in zip(nodes, found, strict=True)
+    ]
+    return f"{counted(words, len(nodes))} {f'preemption: {counted(help_, len(nodes))}' if pod.may_preempt else NEVER}"
+
+
+def refusal(placer: Placer, word: str) -> str:
+    """A sentence for what no node could mend, such as a missing claim."""
+    total = len(placer.ledger.nodes)
+    return f"0/{total} nodes are available: {word}. preemption: {counted([NO_HELP] * total, total)}"
+
+
+def gang_sentence(placer: Placer, gang: Gang) -> str:
+    """Why the gang has no room: the sentence of its first pod without a node, and how many have one."""
+    ledger = placer.ledger
+    mark, without, found = ledger.mark(), None, 0
+    for pod in gang.waiting:
+        node = placer.best(pod)
+        if node is None:
+            without = without or pod
+        else:
+            found += 1
+            ledger.place(pod, node)
+    text = sentence(placer, without or gang.waiting[0]) if without or not found else ""
+    ledger.undo(mark)
+    if gang.quorum <= 1:
+        return text
+    own = f"PodGroup {gang.name} needs room for {gang.need} pods at once, and {found} of them find it."
+    return f"{text} {own}".lstrip()
+
+
+def overdue(gang: Gang, now: datetime) -> str:
+    """That a gang has waited longer than it wanted to; "" where it has not."""
+    spec = (gang.group or {}).get("spec") or {}
+    limit = spec.get("scheduleTimeoutSeconds")
+    if limit is None or not any(pod.created for pod in gang.waiting):
+        return ""
+    since = min(datetime.fromisoformat(pod.created) for pod in gang.waiting if pod.created)
+    late = now - since > timedelta(seconds=limit)
+    return f" It has waited longer than its scheduleTimeoutSeconds of {limit}." if late else ""
+
+
+def condition(pod: Pod) -> Raw:
+    """The pod's condition PodScheduled, {} where it has none."""
+    for each in (pod.raw.get("status") or {}).get("conditions") or ():
+        if each.get("type") == SCHEDULED:
+            found: Raw = each
+            return found
+    return {}
+
+
+def told_at(pod: Pod, patience: timedelta) -> datetime | None:
+    """When the pod may next be told why it waits; None where it does not say when it was made."""
+    said = condition(pod)
+    made = _time(pod.created)
+    if said.get("reason") != UNSCHEDULABLE:
+        return made and made + patience
+    last = _time(said.get("lastProbeTime") or said.get("lastTransitionTime") or "")
+    if last is None or made is None:
+        return None
+    return last + max(AGAIN, last - made)
+
+
+def tell(pod: Pod, message: str, now: datetime, *, reason: str = UNSCHEDULABLE) -> list[Action]:
+    """The condition and the event that say why a pod waits; [] where it says so already."""
+    said = condition(pod)
+    if (said.get("status"), said.get("reason"), said.get("message")) == ("False", reason, message):
+        return []
+    stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    since = said.get("lastTransitionTime") if said.get("status") == "False" else None
+    new = {
+        "type": SCHEDULED,
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "lastProbeTime": stamp if since else None,
+        "lastTransitionTime": since or stamp,
+    }
+    others = [each for each in (pod.raw.get("status") or {}).get("conditions") or () if each.get("type") != SCHEDULED]
+    patch = Patch(pod.ref, {"status": {"conditions": [*others, new]}}, pod.uid, "status")
+    return [patch, Record(pod.ref, "Warning", "FailedScheduling", message)] if reason == UNSCHEDULABLE else [patch]
+
+
+def _time(text: str) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

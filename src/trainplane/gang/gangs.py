@@ -1,0 +1,148 @@
+"""Gangs: pods that start together or not at all, as many as their PodGroup says; a lone pod is a gang of one."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from trainplane.api.meta import Raw
+from trainplane.api.quantity import QuantityError
+from trainplane.api.ref import Ref
+from trainplane.api.scheduling import (
+    DEFAULT_QUEUE,
+    QUEUE_NAME_ANNOTATION,
+    SYSTEM_CLUSTER_CRITICAL,
+    SYSTEM_NODE_CRITICAL,
+)
+from trainplane.gang.fit import VOLCANO, GroupKey, Pod, counted
+from trainplane.gang.ledger import Ledger
+from trainplane.reconcile.view import View
+
+SYSTEM_PRIORITIES = {SYSTEM_CLUSTER_CRITICAL: 2_000_000_000, SYSTEM_NODE_CRITICAL: 2_000_001_000}
+
+
+@dataclass(slots=True, eq=False)
+class Gang:
+    """Pods that wait for nodes together."""
+
+    name: str
+    """namespace/name of the PodGroup, or of the pod that has none."""
+    ref: Ref
+    queue: str
+    priority: int
+    created: str
+    waiting: list[Pod]
+    placed: list[Pod]
+    quorum: int
+    group: Raw | None = None
+    near: bool = False
+    least: Mapping[str, int] | None = None
+    """minResources, in billionths."""
+    trouble: str = ""
+    """Why it cannot even be tried."""
+
+    @property
+    def need(self) -> int:
+        """How many more pods must find room before any may be bound."""
+        return max(0, self.quorum - len(self.placed))
+
+    @property
+    def order(self) -> tuple[int, str, str]:
+        """Its place within a queue: priority, then age, then name."""
+        return -self.priority, self.created, self.name
+
+    @property
+    def may_preempt(self) -> bool:
+        """Whether it may send others away."""
+        return all(pod.may_preempt for pod in self.waiting)
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """Two gangs of one signature find room or not alike; a gang whose neighbours matter is like no other."""
+        shapes = tuple(id(pod.shape) for pod in self.waiting)
+        if any(pod.shape.sociable for pod in self.waiting):
+            return (id(self),)
+        return shapes, self.need, self.near, tuple(sorted((self.least or {}).items()))
+
+    def requests(self) -> dict[str, int]:
+        """What its quorum asks together, the first pods counted."""
+        return requested(self.waiting[: max(self.need, 1)])
+
+
+def requested(pods: list[Pod]) -> dict[str, int]:
+    """What pods ask together, in billionths."""
+    total: dict[str, int] = {}
+    for pod in pods:
+        for name, amount in pod.shape.requests.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def gangs(ledger: Ledger, view: View, *, schedulers: frozenset[str]) -> Iterator[Gang]:
+    """Every gang with pods that wait for a node."""
+    for pod in ledger.singles.values():
+        if pod.waiting and pod.scheduler in schedulers:
+            queue = pod.queue or DEFAULT_QUEUE
+            yield Gang(_full(pod.ref), pod.ref, queue, pod.priority, pod.created, [pod], [], 1)
+    for key, members in ledger.groups.items():
+        waiting = [pod for pod in members.values() if pod.waiting and pod.scheduler in schedulers]
+        if waiting:
+            yield gang(key, list(members.values()), waiting, view)
+
+
+def gang(key: GroupKey, members: list[Pod], waiting: list[Pod], view: View) -> Gang:
+    """The gang of a PodGroup; one whose PodGroup is missing can never be tried."""
+    group_api, namespace, name = key
+    ref = Ref(group_api, "PodGroup", namespace, name)
+    group = view.get(ref)
+    # A pod that failed or is going holds no place in the quorum; one that has done its work does.
+    placed = [pod for pod in members if pod.node and pod.phase != "Failed" and not pod.deleting]
+    if len(waiting) > 1:
+        waiting.sort(key=lambda pod: (-pod.priority, pod.created, pod.ref.name))
+    spec = (group or {}).get("spec") or {}
+    found = Gang(
+        f"{namespace}/{name}",
+        ref,
+        _queue(group or {}, spec, waiting[0]),
+        priority(group_api, spec, waiting, view),
+        str(((group or {}).get("metadata") or {}).get("creationTimestamp") or waiting[0].created),
+        waiting,
+        placed,
+        spec.get("minMember") or 1,
+        group,
+        bool(spec.get("networkTopology")),
+    )
+    if group is None:
+        found.trouble = f"PodGroup {found.name} not found"
+        return found
+    missing = found.quorum - len(placed) - len(waiting)
+    if missing > 0:
+        there, word = len(placed) + len(waiting), "pod" if found.quorum == 1 else "pods"
+        gated = sum(pod.gated for pod in members)
+        found.trouble = f"PodGroup {found.name} needs {found.quorum} {word} at once, and only {there} exist" + (
+            f" beside {gated} behind scheduling gates" if gated else ""
+        )
+    if spec.get("minResources") and found.need > 1:
+        try:
+            found.least = counted(spec["minResources"])
+        except QuantityError as error:
+            found.trouble = f"PodGroup {found.name}: spec.minResources: {error}"
+    return found
+
+
+def _queue(group: Raw, spec: Raw, pod: Pod) -> str:
+    annotations = (group.get("metadata") or {}).get("annotations") or {}
+    return spec.get("queue") or annotations.get(QUEUE_NAME_ANNOTATION) or pod.queue or DEFAULT_QUEUE
+
+
+def priority(group_api: str, spec: Raw, pods: list[Pod], view: View) -> int:
+    """The priority of a gang: that of its PodGroup's class where Volcano names one, else the highest of its pods."""
+    name = spec.get("priorityClassName") if group_api == VOLCANO else None
+    if name in SYSTEM_PRIORITIES:
+        return SYSTEM_PRIORITIES[name]
+    found = view.get(Ref("scheduling.k8s.io", "PriorityClass", "", name)) if name else None
+    if found is not None:
+        return int(found.get("value") or 0)
+    return max(pod.priority for pod in pods)
+
+
+def _full(ref: Ref) -> str:
+    return f"{ref.namespace}/{ref.name}"

@@ -1,0 +1,386 @@
+"""The scheduler: one look at all pods and nodes, and who is bound, who is told why not, and who has to go."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from trainplane.api.meta import Raw
+from trainplane.api.quantity import Amount
+from trainplane.api.ref import Ref
+from trainplane.api.scheduling import COSCHEDULING_SCHEDULER, VOLCANO_SCHEDULER
+from trainplane.gang.explain import (
+    GATED,
+    GATED_NOTE,
+    condition,
+    gang_sentence,
+    overdue,
+    refusal,
+    tell,
+    told_at,
+)
+from trainplane.gang.fit import COSCHEDULING, VOLCANO, Node, Pod
+from trainplane.gang.gangs import Gang, gangs, requested
+from trainplane.gang.groups import status
+from trainplane.gang.ledger import Ledger
+from trainplane.gang.place import Placer
+from trainplane.gang.preempt import Preemption, Victim, preempt, running
+from trainplane.gang.queue import Queues
+from trainplane.gang.reserve import Ends, Reservation, deadline, reserve, still_holds
+from trainplane.gang.score import Strategy
+from trainplane.gang.volumes import missing, reachable
+from trainplane.reconcile.controller import Controller
+from trainplane.reconcile.decision import Action, Bind, Decision, Delete, Patch, Record, SetStatus
+from trainplane.reconcile.view import View
+
+SCHEDULERS = frozenset(("", "default-scheduler", COSCHEDULING_SCHEDULER, VOLCANO_SCHEDULER, "trainplane"))
+"""The schedulerNames whose pods are placed here."""
+KEY = Ref("", "Namespace", "", "kube-system")
+"""The one object that stands for the whole cluster."""
+PATIENCE = timedelta(seconds=1)
+"""A pod that waits no longer than this is not told why: it will be placed before anyone reads it."""
+
+
+class Scheduler:
+    """Decides for a whole cluster; remembers what it read, so that the next look costs what has changed."""
+
+    def __init__(
+        self,
+        *,
+        strategy: Strategy = Strategy.LEAST_ALLOCATED,
+        schedulers: frozenset[str] = SCHEDULERS,
+        ends: Ends = deadline,
+        patience: timedelta = PATIENCE,
+    ) -> None:
+        self.ledger = Ledger()
+        self.placer = Placer(self.ledger, strategy)
+        self.schedulers = schedulers
+        self.ends = ends
+        self.patience = patience
+        self.groups: dict[Ref, Raw] = {}
+
+    def schedule(self, view: View, now: datetime) -> Decision:
+        """What should be done about all pods now."""
+        self.ledger.refresh(view)
+        self.placer.bound_claims = lambda pod: reachable(pod, view)
+        look = _Look(self, view, now)
+        try:
+            look.run()
+        finally:
+            self.ledger.undo()
+        return Decision.of([*look.actions, *self._statuses(view, now)], again=look.again)
+
+    def _statuses(self, view: View, now: datetime) -> Iterable[Action]:
+        seen: dict[Ref, Raw] = {}
+        for api in (COSCHEDULING, VOLCANO):
+            for raw in view.all(api, "PodGroup"):
+                ref = Ref.of(raw)
+                seen[ref] = raw
+                key = (api, ref.namespace, ref.name)
+                if self.groups.get(ref) is raw and key not in self.ledger.moved:
+                    continue
+                new = status(raw, self.ledger.groups.get(key, {}).values(), api, now)
+                if new != (raw.get("status") or {}):
+                    yield SetStatus(ref, new, raw["metadata"].get("uid", ""))
+        self.groups = seen
+        self.ledger.moved.clear()
+
+
+class _Look:
+    """One look: the state of a single decision."""
+
+    def __init__(self, scheduler: Scheduler, view: View, now: datetime) -> None:
+        self.scheduler, self.view, self.now = scheduler, view, now
+        self.ledger, self.placer = scheduler.ledger, scheduler.placer
+        self.actions: list[Action] = []
+        self.again: timedelta | None = None
+        self.queues = Queues(view, self.ledger)
+        self.failed: dict[tuple[object, ...], str] = {}
+        self.waiting: list[Gang] = []
+        """Gangs that had their turn and found no room, in that order; the first of them that ever can gets a hold."""
+        self.reservation: Reservation | None = None
+        self.preempted = False
+        self._victims: list[Victim] | None = None
+
+    def run(self) -> None:
+        """Give every gang its turn."""
+        self._gated_and_unreadable()
+        lines: dict[str, list[Gang]] = {}
+        for gang in gangs(self.ledger, self.view, schedulers=self.scheduler.schedulers):
+            trouble = gang.trouble or self.queues.trouble(gang)
+            if trouble:
+                self._tell(gang, trouble + ".")
+            elif gang.need:
+                lines.setdefault(gang.queue, []).append(gang)
+            else:
+                lines.setdefault(gang.queue, []).extend(_alone(gang, gang.waiting))
+        for line in lines.values():
+            line.sort(key=lambda gang: gang.order, reverse=True)
+        while lines:
+            gang = self.queues.next([line[-1] for line in lines.values()])
+            line = lines[gang.queue]
+            line.pop()
+            if extras := self._turn(gang):
+                line.extend(extras)
+                line.sort(key=lambda gang: gang.order, reverse=True)
+            if not line:
+                del lines[gang.queue]
+
+    def _turn(self, gang: Gang) -> list[Gang]:
+        """Bind the gang or say why not; what is left of a gang that was bound waits as single pods."""
+        signature = (gang.queue, *gang.signature)
+        if signature in self.failed:
+            self.waiting.append(gang)
+            self._tell_no_room(gang, signature)
+            return []
+        for pod in gang.waiting:
+            if pod.shape.claims and (word := missing(pod, self.view)):
+                self._tell(gang, refusal(self.placer, word))
+                return []
+        queue = self.queues.by_name[gang.queue]
+        if word := queue.excess(gang.requests()):
+            self._tell(gang, f"{word}.")
+            return []
+        placed = self._place(gang)
+        if placed is None:
+            self._wait(gang, signature)
+            return []
+        queue.take(requested([pod for pod, _ in placed]))
+        for pod, node in placed:
+            self.actions.append(Bind(pod.ref, node.name))
+            note = f"Successfully assigned {pod.namespace}/{pod.ref.name} to {node.name}"
+            self.actions.append(Record(pod.ref, "Normal", "Scheduled", note))
+        done = {pod.uid for pod, _ in placed}
+        return _alone(gang, [pod for pod in gang.waiting if pod.uid not in done])
+
+    def _place(self, gang: Gang) -> list[tuple[Pod, Node]] | None:
+        """A place for the gang that delays nobody before it."""
+        if self._too_little(gang):
+            return None
+        mark = self.ledger.mark()
+        if self.waiting and self.reservation is None:
+            if self._together(gang) is None:
+                return None
+            self.ledger.undo(mark)
+            self._reserve()
+        return self._together(gang) if self.reservation is None else self._beside(gang, self.reservation)
+
+    def _together(self, gang: Gang) -> list[tuple[Pod, Node]] | None:
+        return self.placer.together(gang.waiting, max(gang.need, 1), near=gang.near)
+
+    def _beside(self, gang: Gang, held: Reservation) -> list[tuple[Pod, Node]] | None:
+        """A place beside the reservation, or in it for those who will have left by then."""
+        mark = self.ledger.mark()
+        placed = self._together(gang)
+        if placed is not None:
+            placed = self._checked(placed, mark)
+        if placed is not None or held.at is None or not self._leaves_by(gang, held.at):
+            return placed
+        for node, resources in held.kept:
+            self.ledger.hold(node, {name: -amount for name, amount in resources.items()})
+        placed = self._together(gang)
+        if placed is None:
+            self.ledger.undo(mark)
+            return None
+        for node, resources in held.kept:
+            self.ledger.hold(node, resources)
+        return placed
+
+    def _checked(self, placed: list[tuple[Pod, Node]], mark: int) -> list[tuple[Pod, Node]] | None:
+        """The place, unless neighbours could make it stand in the way of the reservation."""
+        held = self.reservation
+        pods = [pod for pod, _ in placed]
+        if held is None or not any(pod.shape.sociable or pod.shape.ports for pod in (*pods, *held.gang.waiting)):
+            return placed
+        if self._without_hold(held):
+            return placed
+        self.ledger.undo(mark)
+        return None
+
+    def _without_hold(self, held: Reservation) -> bool:
+        mark = self.ledger.mark()
+        for node, resources in held.kept:
+            self.ledger.hold(node, {name: -amount for name, amount in resources.items()})
+        fine = still_holds(self.placer, held)
+        self.ledger.undo(mark)
+        return fine
+
+    def _leaves_by(self, gang: Gang, when: datetime) -> bool:
+        limits = [pod.raw["spec"].get("activeDeadlineSeconds") for pod in gang.waiting]
+        return all(limit is not None and self.now + timedelta(seconds=limit) <= when for limit in limits)
+
+    def _reserve(self) -> None:
+        for gang in self.waiting:
+            found = reserve(self.placer, gang, self.scheduler.ends)
+            if found is not None:
+                self._hold(found)
+                return
+        self.waiting.clear()
+
+    def _hold(self, found: Reservation) -> None:
+        self.reservation = self.reservation or found
+        for node, resources in found.kept:
+            self.ledger.hold(node, resources)
+
+    def _too_little(self, gang: Gang) -> bool:
+        return bool(gang.least) and bool(self._missing_amounts(gang))
+
+    def _missing_amounts(self, gang: Gang) -> Mapping[str, int]:
+        free: dict[str, int] = {}
+        for node in self.ledger.nodes:
+            for name, amount in node.free.items():
+                free[name] = free.get(name, 0) + max(0, amount)
+        own = requested([pod for pod in gang.placed if not pod.finished])
+        return {
+            name: amount - free.get(name, 0) - own.get(name, 0)
+            for name, amount in (gang.least or {}).items()
+            if amount > free.get(name, 0) + own.get(name, 0)
+        }
+
+    def _wait(self, gang: Gang, signature: tuple[object, ...]) -> None:
+        self.failed[signature] = ""
+        if self.preempted or not self._preempt(gang):
+            self._tell_no_room(gang, signature)
+        self.waiting.append(gang)
+
+    def _tell_no_room(self, gang: Gang, signature: tuple[object, ...]) -> None:
+        """Say why; the sentence is made when the first of its kind is told."""
+        if not self.failed[signature] and self._is_due(gang):
+            text = gang_sentence(self.placer, gang)
+            if short := self._missing_amounts(gang) if gang.least else None:
+                words = ", ".join(f"{Amount(amount)} more {name}" for name, amount in sorted(short.items()))
+                text += f" Its minResources are not free: {words} wanted."
+            if self.reservation is not None and self.reservation.gang is not gang:
+                text += f" Room is kept for {self.reservation.gang.name}, which is before it."
+            self.failed[signature] = text.strip()
+        self._tell(gang, self.failed[signature])
+
+    def _preempt(self, gang: Gang) -> bool:
+        if self._victims is None:
+            self._victims = running(self.ledger, self.view)
+        if not any(victim.priority < gang.priority for victim in self._victims):
+            return False
+        going = [pod for node in self.ledger.nodes for pod in node.pods.values() if pod.deleting]
+        if going:
+            found = reserve(self.placer, gang, lambda _: None)
+            if found is not None and all(pod.deleting for pod in found.leaving):
+                # Room comes without sending anyone more away.
+                self.preempted = True
+                self._hold(found)
+                return False
+        if self.waiting and self.reservation is None:
+            self._reserve()
+        chosen = preempt(self.placer, gang, self._victims)
+        if chosen is None:
+            return False
+        self.preempted = True
+        self._evict(gang, chosen)
+        return True
+
+    def _evict(self, gang: Gang, chosen: Preemption) -> None:
+        stamp = self.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        leaving: list[Pod] = []
+        for victim in chosen.victims:
+            for pod in victim.pods:
+                leaving.append(pod)
+                said = f"{self.scheduler_name(gang)}: preempting to accommodate a higher priority pod"
+                new = {
+                    "type": "DisruptionTarget",
+                    "status": "True",
+                    "reason": "PreemptionByScheduler",
+                    "message": said,
+                    "lastProbeTime": None,
+                    "lastTransitionTime": stamp,
+                }
+                others = [
+                    one
+                    for one in (pod.raw.get("status") or {}).get("conditions") or ()
+                    if one.get("type") != "DisruptionTarget"
+                ]
+                self.actions += [
+                    Patch(pod.ref, {"status": {"conditions": [*others, new]}}, pod.uid, "status"),
+                    Delete(pod.ref, pod.uid),
+                    Record(pod.ref, "Normal", "Preempted", f"Preempted by {gang.name} of priority {gang.priority}"),
+                ]
+        kept = []
+        for node in dict.fromkeys(node for _, node in chosen.placed):
+            wanted = requested([pod for pod, where in chosen.placed if where is node])
+            back = requested([pod for pod in leaving if pod.node == node.name])
+            kept.append(
+                (
+                    node,
+                    {name: amount - back.get(name, 0) for name, amount in wanted.items() if amount > back.get(name, 0)},
+                )
+            )
+        self._hold(Reservation(gang, None, tuple(leaving), tuple(kept)))
+        for pod, node in chosen.placed:
+            if (pod.raw.get("status") or {}).get("nominatedNodeName") != node.name:
+                self.actions.append(Patch(pod.ref, {"status": {"nominatedNodeName": node.name}}, pod.uid, "status"))
+
+    def scheduler_name(self, gang: Gang) -> str:
+        """The name under which the gang's pods know their scheduler."""
+        return gang.waiting[0].scheduler or "default-scheduler"
+
+    def _is_due(self, gang: Gang) -> bool:
+        return any((at := told_at(pod, self.scheduler.patience)) is None or at <= self.now for pod in gang.waiting)
+
+    def _tell(self, gang: Gang, text: str) -> None:
+        late = overdue(gang, self.now) if gang.group is not None else ""
+        for pod in gang.waiting:
+            at = told_at(pod, self.scheduler.patience)
+            if at is not None and at > self.now:
+                left = at - self.now
+                self.again = left if self.again is None else min(self.again, left)
+            else:
+                self.actions += tell(pod, text + late, self.now)
+
+    def _gated_and_unreadable(self) -> None:
+        for pod in self.ledger.pods.values():
+            if pod.gated and not pod.deleting and condition(pod).get("reason") != GATED:
+                self.actions += tell(pod, GATED_NOTE, self.now, reason=GATED)
+        for raw, why in self.ledger.unreadable.values():
+            note = f"the pod cannot be understood: {why}"
+            if (raw.get("spec") or {}).get("nodeName") is None:
+                self.actions.append(Record(Ref.of(raw), "Warning", "FailedScheduling", note))
+
+
+def _alone(gang: Gang, pods: list[Pod]) -> list[Gang]:
+    """The pods of a gang that has its quorum, each for itself."""
+    return [
+        replace(
+            gang,
+            name=f"{pod.namespace}/{pod.ref.name}",
+            waiting=[pod],
+            quorum=1,
+            placed=[],
+            near=False,
+            least=None,
+            group=None,
+        )
+        for pod in pods
+    ]
+
+
+def schedule(view: View, now: datetime) -> Decision:
+    """What should be done about all pods now, by a scheduler that knows nothing but the View."""
+    return Scheduler().schedule(view, now)
+
+
+def controller(scheduler: Scheduler | None = None) -> Controller:
+    """The scheduler as a Controller with one key: whatever changes, the whole cluster is looked at."""
+    decides = scheduler or Scheduler()
+    watched = (
+        ("", "Pod"),
+        ("", "Node"),
+        ("", "PersistentVolumeClaim"),
+        (COSCHEDULING, "PodGroup"),
+        (VOLCANO, "PodGroup"),
+        (VOLCANO, "Queue"),
+        ("scheduling.k8s.io", "PriorityClass"),
+    )
+    return Controller(
+        name="scheduler",
+        group=KEY.group,
+        kind=KEY.kind,
+        reconcile=lambda raw, view, now: decides.schedule(view, now) if Ref.of(raw) == KEY else Decision(),
+        watches=tuple((kind, lambda _raw, _view: (KEY,)) for kind in watched),
+    )
