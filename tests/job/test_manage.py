@@ -39,19 +39,19 @@ EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
 @pytest.mark.parametrize(
     ("goes", "stays"),
     [
-        pytest.param(pod("a"), pod("b", node="n"), id="one without a node before one with"),
-        pytest.param(pod("a", node="n"), pod("b", node="n", phase="Running"), id="Pending before Running"),
+        pytest.param(pod("z"), pod("a", node="n"), id="one without a node before one with"),
+        pytest.param(pod("z", node="n"), pod("a", node="n", phase="Running"), id="Pending before Running"),
         pytest.param(
-            pod("a", node="n", phase="Unknown"), pod("b", node="n", phase="Running"), id="Unknown before Running"
+            pod("z", node="n", phase="Unknown"), pod("a", node="n", phase="Running"), id="Unknown before Running"
         ),
-        pytest.param(pod("a", phase="Running"), pod("b", phase="Running", ready=EARLY), id="unready before ready"),
+        pytest.param(pod("z", phase="Running"), pod("a", phase="Running", ready=EARLY), id="unready before ready"),
         pytest.param(
-            pod("a", phase="Running", ready=LATE), pod("b", phase="Running", ready=EARLY), id="ready later first"
+            pod("z", phase="Running", ready=LATE), pod("a", phase="Running", ready=EARLY), id="ready later first"
         ),
         pytest.param(
-            pod("a", phase="Running", restarts=2), pod("b", phase="Running", restarts=1), id="more restarts first"
+            pod("z", phase="Running", restarts=2), pod("a", phase="Running", restarts=1), id="more restarts first"
         ),
-        pytest.param(pod("a", made=LATE), pod("b", made=EARLY), id="the younger first"),
+        pytest.param(pod("z", made=LATE), pod("a", made=EARLY), id="the younger first"),
     ],
 )
 def test_what_has_done_least_goes_first(goes: Raw, stays: Raw) -> None:

@@ -81,6 +81,20 @@ def test_trap_3_failed_is_said_when_the_last_pod_has_ended() -> None:
     assert status(world)["failed"] == 2
 
 
+def test_a_job_that_fails_keeps_its_time_through_suspension_and_comes_to_rest() -> None:
+    world = started(completionMode="Indexed", completions=2, parallelism=2, backoffLimit=0)
+    for pod in world.pods():
+        world.put({**pod, "spec": {**pod["spec"], "nodeName": "n"}})
+    moved(world, phase="Failed", indexes=[0])
+    begun = status(world)["startTime"]
+    for suspend in (True, False):
+        world.now += timedelta(seconds=60)
+        world.step({"do": "patch", "body": {"spec": {"suspend": suspend}}})
+        world.settle(60)
+        assert status(world)["startTime"] == begun
+        assert reconcile(world.objects[world.job], world.view(), world.now).actions == ()
+
+
 def test_trap_22_a_waiting_job_says_when_to_look_again() -> None:
     world = moved(started(), phase="Failed")
     decision = reconcile(world.objects[world.job], world.view(), world.now)
