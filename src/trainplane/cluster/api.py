@@ -1,5 +1,6 @@
 """Api: the verbs of the Kubernetes API over the Store; a Client for whoever lives in this process."""
 
+import dataclasses
 import random
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -66,44 +67,55 @@ class Api:
             raise NotFound.resource()
         return Call(row, ref.namespace, ref.name, subresource, options or Options(), SYSTEM, self._manager, view)
 
+    def _collection(self, kind: Kind, namespace: str, options: Options) -> Call:
+        call = self._call(Ref(kind.group, kind.kind, namespace, ""), options=options)
+        if call.through:
+            fields = call.through.selector(options.field_selector)
+            call = dataclasses.replace(call, options=dataclasses.replace(options, field_selector=fields))
+        return call
+
     async def get(self, ref: Ref) -> Raw:
         """The object."""
-        return self.reads.get(self._call(ref)).object
+        call = self._call(ref)
+        return _shown(self.reads.get(call).object, call)
 
     async def list(
         self, kind: Kind, *, namespace: str = "", labels: str = "", fields: str = "", limit: int = 0, after: str = ""
     ) -> Page:
         """The objects of a kind, in one namespace or in all."""
         options = Options(label_selector=labels, field_selector=fields, limit=limit, continue_=after)
-        found = await self.reads.list(Call(kind, namespace, options=options))
-        return Page(tuple(stored.object for stored in found.items), str(found.revision), found.after)
+        call = self._collection(kind, namespace, options)
+        found = await self.reads.list(call)
+        return Page(tuple(_shown(stored.object, call) for stored in found.items), str(found.revision), found.after)
 
     async def watch(
         self, kind: Kind, *, namespace: str = "", labels: str = "", fields: str = "", since: str
     ) -> AsyncIterator[Change]:
         """What happens to objects of a kind from a list's resourceVersion on; raises Expired when that is too old."""
         options = Options(label_selector=labels, field_selector=fields, resource_version=since)
-        async for events in self.reads.watch(Call(kind, namespace, options=options)):
+        call = self._collection(kind, namespace, options)
+        async for events in self.reads.watch(call):
             for event in events:
-                yield Change(Happened(event.type), orjson.loads(event.encoded))
+                yield Change(Happened(event.type), _shown(orjson.loads(event.encoded), call))
 
     async def create(self, obj: Raw) -> Raw:
         """Make an object; raises AlreadyExists."""
         metadata = obj.get("metadata") or {}
         ref = Ref.of({**obj, "metadata": {"name": "", **metadata}})
-        return (await self.writes.create(self._call(ref._replace(name="")), Body(obj))).object
+        call = self._call(ref._replace(name=""))
+        return _shown((await self.writes.create(call, Body(obj))).object, call)
 
     async def apply(self, obj: Raw, *, manager: str, uid: str = "", force: bool = False) -> Raw:
         """Own the fields of `obj`; with a uid, only on the object that has it."""
         call = self._call(Ref.of(obj), options=Options(field_manager=manager, force=force))
-        return (await self.writes.apply(call, obj, uid=uid)).object
+        return _shown((await self.writes.apply(call, obj, uid=uid)).object, call)
 
     async def patch(self, ref: Ref, patch: Patch, *, uid: str = "", subresource: str = "") -> Raw:
         """Change an object; with a uid, only the object that has it."""
         call = self._call(ref, subresource=subresource)
         if subresource == "scale":
             return (await self.parts.rescale(call, patch.form, Body(patch.body))).object
-        return (await self.writes.patch(call, patch.form, patch.body, uid=uid)).object
+        return _shown((await self.writes.patch(call, patch.form, patch.body, uid=uid)).object, call)
 
     async def set_status(self, ref: Ref, status: Raw, *, uid: str = "") -> Raw:
         """Make this the object's status; with a uid, only on the object that has it."""
@@ -117,3 +129,8 @@ class Api:
     async def delete(self, ref: Ref, *, uid: str = "", propagation: str = "Background") -> None:
         """Delete an object; with a uid, only the object that has it."""
         await self.deletion.delete(self._call(ref), DeleteOptions(propagation=propagation, uid=uid or None))
+
+
+def _shown(raw: Raw, call: Call) -> Raw:
+    """An object as the view that was asked for shows it."""
+    return call.through.show(raw) if call.through else raw
