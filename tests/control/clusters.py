@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from tests.cluster.stores import running
-from trainplane.api.kinds import KINDS, Kind
+from trainplane.api.kinds import KINDS, Kind, kind_of
 from trainplane.cluster.api import Api
 from trainplane.cluster.client import Change, Page, Patch
 from trainplane.cluster.errors import ApiError
@@ -141,6 +141,10 @@ class Cluster:
         """Every object of a kind."""
         row = next(row for row in KINDS if row.kind == kind)
         return list((await self.api.list(row)).items)
+
+    async def events(self) -> list[Raw]:
+        """The events there are."""
+        return list((await self.api.list(kind_of("events.k8s.io/v1", "Event") or KINDS[0])).items)
 
 
 @asynccontextmanager

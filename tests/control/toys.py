@@ -1,7 +1,7 @@
 """Small controllers, for what a loop must do whoever decides."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from tests.control.clusters import NAMESPACE
@@ -41,6 +41,8 @@ def one_by_one(most: int) -> Decide:
 
     def decide(parent: Raw, view: View, now: datetime) -> Decision:  # noqa: ARG001
         there = len(view.controlled_by(parent["metadata"]["uid"]))
-        return Decision.of([Create(owned(parent, f"child-{there}"))]) if there < most else NOTHING
+        # Looking again at once is what shows whether an old View does harm.
+        again = timedelta(seconds=0.1)
+        return Decision.of([Create(owned(parent, f"child-{there}"))], again=again) if there < most else NOTHING
 
     return decide

@@ -197,14 +197,18 @@ class Actor:
 
 
 def chains(actions: Iterable[Action]) -> Iterator[Chain]:
-    """Actions by the object that they are about, in order; a Record tells of what stands before it."""
+    """Actions by the object that they are about, in order; a Record tells of what stands before it.
+
+    A status is on its own: it is written even where something else was refused.
+    """
     doing: list[Doing] = []
     records: list[Record] = []
     for action in actions:
         if isinstance(action, Record):
             records.append(action)
             continue
-        if records or (doing and target(doing[-1]) != target(action)):
+        alone = isinstance(action, SetStatus) or (doing and isinstance(doing[-1], SetStatus))
+        if records or (doing and (alone or target(doing[-1]) != target(action))):
             yield Chain(tuple(doing), tuple(records))
             doing, records = [], []
         doing.append(action)
