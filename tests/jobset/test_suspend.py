@@ -99,6 +99,15 @@ class TestSuspend:
         assert restarts(stage) == (1, 1)
         assert running(stage) == ALL
 
+    def test_a_restart_is_not_over_while_suspended_even_if_all_pods_were_ready(self) -> None:
+        stage = Stage(jobset(rjob("a"), failurePolicy=failing()))
+        stage.fails("js-a-0")
+        stage.collect()
+        stage.edit_job("js-a-0", {"status": {"active": 1, "ready": 1}})
+        stage.edit("spec", "suspend", to=True)
+        assert ("Normal", "JobsReady") not in stage.told
+        assert stage.conditions["RestartingJobSet"] == ("False", "JobSetSuspended")
+
 
 class TestOrder:
     @pytest.mark.parametrize("order", ["InOrder", "AnyOrder"])
