@@ -14,7 +14,7 @@ from trainplane.cli.clusters import Cluster, Refused
 from trainplane.cluster.folder import Holder
 from trainplane.cluster.private_files import read_private, write_private
 
-_STARTING = 10.0
+_STARTING = 5.0
 _STOPPING = 20.0
 _STEP = 0.05
 
@@ -72,7 +72,8 @@ def stop(cluster: Cluster, keeper: Holder) -> None:
             if holder(cluster) != keeper:
                 return
             if time.monotonic() > deadline:
-                raise Refused(f"cluster {cluster.name} is kept by {keeper}, which `up` did not start; end that program")
+                who = f"{keeper}, which `up` did not start, or which is still starting"
+                raise Refused(f"cluster {cluster.name} is kept by {who}; end that program, or repeat")
             time.sleep(_STEP)
         signal.pidfd_send_signal(process, signal.SIGTERM)
         if not select.select([process], [], [], _STOPPING)[0]:
