@@ -29,7 +29,10 @@ def job_of(pod: Raw, view: View) -> Raw | None:
 
 
 def pods_of(job: Raw, view: View) -> Iterator[Ref]:
-    """The pods that a Job controls, or controlled."""
+    """The pods that a Job has left behind; while it is there, they are its own business."""
+    there = view.get(Ref.of(job))
+    if there is not None and there["metadata"].get("uid") == job["metadata"].get("uid"):
+        return
     for raw in view.controlled_by(job["metadata"].get("uid", "")):
         if raw["kind"] == "Pod":
             yield Ref.of(raw)

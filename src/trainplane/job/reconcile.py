@@ -187,5 +187,7 @@ def soonest(outcome: Outcome, status: Raw, *, job: Raw, started: datetime | None
     return min((one for one in moments if one is not None), default=None)
 
 
-JOB = Controller(name="job", group=GROUP, kind="Job", reconcile=reconcile, owns=(("", "Pod"),))
+JOB = Controller(
+    name="job", group=GROUP, kind="Job", reconcile=reconcile, owns=(("", "Pod"),), reports_as="job-controller"
+)
 """The Job controller."""
