@@ -9,6 +9,7 @@ import pytest
 
 from tests.control.clusters import NAMESPACE, Cluster, cluster, config_map
 from tests.control.toys import PARENT, of_parent, owned
+from trainplane.api.raw import look
 from trainplane.cluster.errors import Forbidden, Invalid, TooManyRequests, Unavailable
 from trainplane.control import virtual
 from trainplane.reconcile.controller import Controller
@@ -142,11 +143,12 @@ def test_only_what_will_not_pass_by_itself_is_told(error: Any, told: list[str]) 
     settle(always(decide), before=before, after=after, seconds=30)
 
 
-def test_a_refusal_does_not_keep_the_status_from_being_written() -> None:
+@pytest.mark.parametrize("after_all", [False, True])
+def test_a_refusal_keeps_only_that_status_from_being_written_which_asks_for_it(after_all: bool) -> None:
     def decide(node: Raw, view: View, now: datetime) -> Decision:  # noqa: ARG001
         ref, uid = Ref.of(node), node["metadata"]["uid"]
-        status = {"phase": "Running"}
-        return Decision.of([Create(config_map("Bad Name")), Delete(ref, uid), SetStatus(ref, status, uid)])
+        status = SetStatus(ref, {"phase": "Running"}, uid, after_all=after_all)
+        return Decision.of([Create(config_map("Bad Name")), Delete(ref, uid), status])
 
     controller = Controller(name="toy", group="", kind="Node", reconcile=decide)
 
@@ -155,8 +157,8 @@ def test_a_refusal_does_not_keep_the_status_from_being_written() -> None:
 
     async def after(made: Cluster) -> None:
         (node,) = await made.all("Node")
-        assert node["status"]["phase"] == "Running"
-        assert [verb for verb, name in written(made) if name == "n"] == ["set_status"]
+        assert (look(node, "status", "phase") == "Running") is not after_all
+        assert [verb for verb, name in written(made) if name == "n"] == ([] if after_all else ["set_status"])
 
     settle(controller, before=before, after=after)
 

@@ -73,7 +73,7 @@ class Actor:
     async def act(self, controller: Controller, ref: Ref, decision: Decision) -> Failure | None:
         """Carry out a Decision about an object, in order; returns the first thing that went wrong.
 
-        A refused Create, Apply or the like is told in an Event, and nothing but the status is written after it. Where
+        A refused Create, Apply or the like is told in an Event, and nothing but a status is written after it. Where
         the View turns out to be old, or the API does not answer, all of the rest is left for the next look.
         """
         failed: Failure | None = None
@@ -256,8 +256,9 @@ def is_so(action: Doing, there: Raw) -> bool:
 
 
 def is_status(batch: Iterable[Chain]) -> bool:
-    """Whether nothing but a status is written."""
-    return all(isinstance(action, SetStatus) for chain in batch for action in chain.actions)
+    """Whether nothing but a status is written that does not depend on what went before."""
+    doing = [action for chain in batch for action in chain.actions]
+    return all(isinstance(action, SetStatus) and not action.after_all for action in doing)
 
 
 def is_of(raw: Raw, uid: str) -> bool:

@@ -69,7 +69,8 @@ class Outcome(NamedTuple):
         ref, metadata = Ref.of(jobset), jobset["metadata"]
         # Only over what it was made from: an old look must neither undo a restart nor grant one twice.
         version = metadata.get("resourceVersion", "")
-        written = SetStatus(ref, {"restarts": 0, **self.status}, metadata.get("uid", ""), version)
+        status = {"restarts": 0, **self.status}
+        written = SetStatus(ref, status, metadata.get("uid", ""), version, after_all=True)
         return [written, *(Record(ref, *event) for event in self.told)]
 
 

@@ -56,6 +56,8 @@ class SetStatus:
     uid: str
     version: str = ""
     """The resourceVersion it was made from: where another is stored by now nothing is written; "" writes over any."""
+    after_all: bool = False
+    """Written only where everything decided before it was done: a status that tells of it must not be ahead of it."""
 
 
 @dataclass(frozen=True, slots=True)
