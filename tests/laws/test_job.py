@@ -69,6 +69,7 @@ class Chaos(RuleBasedStateMachine):
         self.sent_away: set[str] = set()
         self.most = 0
         self.said: Raw = {}
+        self.resized = False
 
     @initialize(
         indexed=st.booleans(),
@@ -119,6 +120,29 @@ class Chaos(RuleBasedStateMachine):
         if is_tracked(pod) and ends != "Running":
             (self.succeeded if ends == "Succeeded" else self.failed).add(pod["metadata"]["uid"])
         self.world.put({**pod, "status": pod_status(pod, {"phase": ends}, self.world.now)})
+        self.keep()
+
+    @rule(which=st.integers(0, 9))
+    def pod_is_deleted(self, which: int) -> None:
+        alive = [pod for pod in self.world.pods() if phase(pod) not in TERMINAL and not is_deleting(pod)]
+        if not alive:
+            return
+        pod = alive[which % len(alive)]
+        if is_tracked(pod):
+            self.failed.add(pod["metadata"]["uid"])
+        self.world.delete(Ref.of(pod))
+        self.keep()
+
+    @rule(size=st.integers(1, 4))
+    @precondition(lambda self: self.world.job in self.world.objects)
+    def resize(self, size: int) -> None:
+        old = self.world.objects[self.world.job]
+        if finished(old.get("status") or {}):
+            return
+        indexed = old["spec"]["completionMode"] == "Indexed"
+        spec = {"parallelism": size, "completions": size} if indexed else {"parallelism": size}
+        self.resized, self.most = indexed, max(self.most, size)
+        self.world.step({"do": "patch", "body": {"spec": spec}})
         self.keep()
 
     @rule()
@@ -174,7 +198,8 @@ class Chaos(RuleBasedStateMachine):
             if spec["completionMode"] == "NonIndexed":
                 assert succeeded + failed == len(self.ever - self.sent_away)
         else:
-            assert failed == len(self.failed) or finished(status) == "Complete"
+            # What fails beyond the size of the Job is nobody's failure.
+            assert failed == len(self.failed) or finished(status) == "Complete" or self.resized
             assert succeeded == len(self.succeeded) or spec["completionMode"] == "Indexed"
         before = reconcile(self.world.objects[self.world.job], self.world.view(), self.world.now)
         assert before.actions == (), "at rest there is nothing to do"
