@@ -82,3 +82,14 @@ def test_any_text_is_answered_and_stays_mended(text: str, cut: int, length: int,
     at = cut % len(text)
     once = fix(text[:at] + new + text[at + length :]).text
     assert fix(once).text == once
+
+
+def test_a_change_that_would_mean_something_else_is_not_made() -> None:
+    """Spaces on a line of their own are part of the script, and would become fewer when it is moved."""
+    text = (ROOT / "examples" / "mistakes" / "containers-in-jobset.yaml").read_text(encoding="utf-8")
+    plain = text.replace(
+        'command: ["python", "/robot/grasp.py"]', "command:\n          - |\n            a\n            b"
+    )
+    odd = plain.replace("            a\n", "            a\n" + " " * 20 + "\n")
+    assert not errors(fix(plain).text)
+    assert fix(odd).text == odd
