@@ -15,7 +15,7 @@ EVENTS = ("events.k8s.io", "Event")
 class View:
     """Objects that do not change while a decision is taken."""
 
-    __slots__ = ("_by_kind", "_by_owner", "_dependents", "_events", "_objects")
+    __slots__ = ("__weakref__", "_by_kind", "_by_owner", "_dependents", "_events", "_objects")
 
     def __init__(self, objects: Iterable[Raw] = ()) -> None:
         self._objects: dict[Ref, Raw] = {}

@@ -1,0 +1,29 @@
+"""Cause: what keeps a TrainJob from going on, since when, and what to do about it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from trainplane.reconcile.view import Ref
+from trainplane.why.scene import Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause: its id, what is the matter with names and numbers, since when, the way out, and what it is about."""
+
+    id: str
+    sentence: str
+    todo: str
+    since: datetime | None = None
+    objects: tuple[Ref, ...] = ()
+
+    def told(self) -> str:
+        """The cause in one sentence; times are absolute, so that it stays the same while nothing changes."""
+        when = f" (since {self.since.astimezone(UTC).strftime('%Y-%m-%dT%H:%M:%SZ')})" if self.since else ""
+        return f"{self.sentence}{when}; {self.todo}"
+
+
+Check: TypeAlias = Callable[[Scene], Cause | None]
+"""Looks at a scene for one kind of cause."""

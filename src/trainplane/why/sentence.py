@@ -1,0 +1,47 @@
+"""Words for sentences: counts, lists and amounts as people say them."""
+
+from collections.abc import Iterable, Mapping
+
+from trainplane.api.quantity import Amount
+
+LONGEST = 300
+"""How much of what others say is worth repeating."""
+NAMES = {"cpu": "CPU", "memory": "memory", "nvidia.com/gpu": "GPU", "ephemeral-storage": "disk"}
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(words: Iterable[str], *, most: int = 5) -> str:
+    """Words as a sentence lists them, not too many of them."""
+    all_words = list(words)
+    if len(all_words) > most:
+        all_words = [*all_words[:most], f"{len(all_words) - most} more"]
+    *head, last = all_words or [""]
+    return f"{', '.join(head)} and {last}" if head else last
+
+
+def amount(name: str, value: Amount) -> str:
+    """An amount of a resource: `2 CPU`, `4Gi`, `1 GPU`."""
+    if name == "memory":
+        return str(value)
+    return f"{value} {NAMES.get(name, name)}"
+
+
+def amounts(resources: Mapping[str, Amount]) -> str:
+    """A resource list in a few words, CPU and memory first."""
+    order = sorted(resources, key=lambda name: (name != "cpu", name != "memory", name))
+    return ", ".join(amount(name, resources[name]) for name in order if resources[name] and name != "pods")
+
+
+def quoted(text: str | None) -> str:
+    """What another program said, on one line and not too long."""
+    line = " ".join(str(text or "").split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+def is_or_are(number: int) -> str:
+    """The verb for so many."""
+    return "is" if number == 1 else "are"

@@ -1,0 +1,160 @@
+"""Space: what nodes have, what is left of it, and who holds the rest; counted once a second for all who ask."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from trainplane.api.core import FAILED, SUCCEEDED
+from trainplane.api.meta import Raw
+from trainplane.api.nodes import UNSCHEDULABLE
+from trainplane.api.quantity import Amount, QuantityError, amounts
+from trainplane.api.raw import look
+from trainplane.api.requests import pod_requests
+from trainplane.api.selectors import SelectorError, from_node_selector
+from trainplane.reconcile.view import View
+from trainplane.why.scene import jobset_of
+
+NANO: Final = 10**9
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+Counts = dict[str, int]
+"""Billionths by resource; `pods` among them."""
+
+
+@dataclass(slots=True)
+class Room:
+    """A node, what it has, and what is left of it."""
+
+    node: Raw
+    has: Counts
+    free: Counts
+    holders: dict[str, Counts] = field(default_factory=dict)
+    """What the pods of each TrainJob hold, by its name."""
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return str(self.node["metadata"]["name"])
+
+
+_KEPT: WeakKeyDictionary[View, tuple[datetime, tuple[Room, ...]]] = WeakKeyDictionary()
+
+
+def rooms(view: View, now: datetime) -> tuple[Room, ...]:
+    """Every node with what is left of it.
+
+    A queue of many jobs asks for all of them at once, and an answer that is a second old explains as well.
+    """
+    second = now.replace(microsecond=0)
+    kept = _KEPT.get(view)
+    if kept is None or kept[0] != second:
+        kept = _KEPT[view] = (second, _counted(view))
+    return kept[1]
+
+
+def _counted(view: View) -> tuple[Room, ...]:
+    found = {}
+    for node in view.all("", "Node"):
+        has = nanos(look(node, "status", "allocatable") or look(node, "status", "capacity") or {})
+        found[str(node["metadata"]["name"])] = Room(node, has, dict(has))
+    for pod in view.all("", "Pod"):
+        room = found.get(look(pod, "spec", "nodeName") or "")
+        if room is None or look(pod, "status", "phase") in (SUCCEEDED, FAILED):
+            continue
+        asked = needs(pod)
+        held = room.holders.setdefault(jobset_of(pod) or str(pod["metadata"]["name"]), {})
+        for name, amount in asked.items():
+            room.free[name] = room.free.get(name, 0) - amount
+            held[name] = held.get(name, 0) + amount
+    return tuple(found.values())
+
+
+def needs(pod: Raw) -> Counts:
+    """What a pod asks of a node."""
+    try:
+        asked = {name: amount.nano for name, amount in pod_requests(look(pod, "spec") or {}).items() if amount.nano > 0}
+    except QuantityError:
+        asked = {}
+    return {**asked, "pods": NANO}
+
+
+def nanos(resources: Mapping[str, Any]) -> Counts:
+    """A resource list in billionths; what cannot be read counts as nothing."""
+    try:
+        return {name: amount.nano for name, amount in amounts(resources).items()}
+    except QuantityError:
+        return {}
+
+
+def spelt(counts: Counts) -> dict[str, Amount]:
+    """Amounts that can be printed, memory in the powers of 1024 that people use for it."""
+    return {name: amount_of(name, nano) for name, nano in counts.items()}
+
+
+def amount_of(name: str, nano: int) -> Amount:
+    """An amount of a resource that can be printed."""
+    (found,) = amounts(
+        {name: f"{nano // NANO // 2**20}Mi"} if name in ("memory", "ephemeral-storage") else {name: Amount(nano)}
+    ).values()
+    return found
+
+
+def capacity(counts: Counts, asked: Counts) -> int:
+    """How many pods that ask for so much fit."""
+    return max(0, min(counts.get(name, 0) // amount for name, amount in asked.items()))
+
+
+def scarcest(there: Iterable[Counts], asked: Counts) -> str:
+    """The resource that lets the fewest pods in."""
+    every = list(there)
+    fitting = {name: sum(max(0, counts.get(name, 0)) // amount for counts in every) for name, amount in asked.items()}
+    return min(fitting, key=lambda name: (fitting[name], name == "pods", name))
+
+
+def holders(there: Iterable[Room], resource: str, *, but: str) -> list[tuple[str, int]]:
+    """Which other jobs hold most of a resource on these nodes."""
+    held: Counter[str] = Counter()
+    for room in there:
+        for name, counts in room.holders.items():
+            held[name] += counts.get(resource, 0)
+    return [(name, amount) for name, amount in held.most_common(3) if amount and name != but]
+
+
+def selected(pod: Raw, node: Raw) -> bool:
+    """Whether the pod's nodeSelector and required node affinity take this node."""
+    labels = node["metadata"].get("labels") or {}
+    selector = look(pod, "spec", "nodeSelector") or {}
+    if any(labels.get(key) != value for key, value in selector.items()):
+        return False
+    required = look(pod, "spec", "affinity", "nodeAffinity", REQUIRED)
+    if required is None:
+        return True
+    try:
+        return from_node_selector(required).matches(node["metadata"]["name"], labels)
+    except SelectorError:
+        return False
+
+
+def repelled(pod: Raw, node: Raw) -> Raw | None:
+    """The taint of the node that keeps the pod away, if one does."""
+    taints = list(look(node, "spec", "taints") or ())
+    if look(node, "spec", "unschedulable"):
+        taints.append({"key": UNSCHEDULABLE, "effect": "NoSchedule"})
+    tolerations = look(pod, "spec", "tolerations") or ()
+    for taint in taints:
+        if taint.get("effect") in ("NoSchedule", "NoExecute") and not any(tolerates(one, taint) for one in tolerations):
+            return dict(taint)
+    return None
+
+
+def tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    """Whether a toleration is about this taint."""
+    if toleration.get("effect") not in (None, "", taint.get("effect")):
+        return False
+    if toleration.get("key") not in (None, "", taint.get("key")):
+        return False
+    if toleration.get("operator", "Equal") == "Exists":
+        return True
+    return bool(toleration.get("key")) and (toleration.get("value") or "") == (taint.get("value") or "")

@@ -1,0 +1,1 @@
+"""Tests of the causes that keep jobs from going on."""
