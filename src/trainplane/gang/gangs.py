@@ -59,7 +59,7 @@ class Gang:
         """Two gangs of one signature find room or not alike; a gang whose neighbours matter is like no other."""
         shapes = tuple(id(pod.shape) for pod in self.waiting)
         if any(pod.shape.sociable for pod in self.waiting):
-            return (id(self),)
+            return (self.name, *(pod.uid for pod in self.waiting))
         return shapes, self.need, self.near, tuple(sorted((self.least or {}).items()))
 
     def requests(self) -> dict[str, int]:

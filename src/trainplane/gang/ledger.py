@@ -51,6 +51,8 @@ class Ledger:
 
     def refresh(self, view: View) -> None:
         """Bring everything up to the View; what did not change costs next to nothing."""
+        if len(self.shapes) > _MOST_SHAPES:
+            self.shapes.clear()
         self._refresh_nodes(view)
         self._refresh_namespaces(view)
         seen = 0
@@ -78,8 +80,6 @@ class Ledger:
         self.fondness.clear()
         self.nodes = []
         self.where.clear()
-        if len(self.shapes) > _MOST_SHAPES:
-            self.shapes.clear()
         for raw in raws:
             try:
                 self._editions += 1

@@ -94,14 +94,14 @@ def _breaches(both: tuple[Mapping[str, Amount], ...], item: Raw) -> Iterator[str
             yield f"minimum {name} usage per {kind} is {least}.  No request is specified"
         elif requests[name] < least:
             yield f"minimum {name} usage per {kind} is {least}, but request is {requests[name]}"
-        if name in limits and limits[name] < least:
+        elif name in limits and limits[name] < least:
             yield f"minimum {name} usage per {kind} is {least}, but limit is {limits[name]}"
     for name, most in sorted(amounts(item.get("max") or {}).items()):
         if name not in limits:
             yield f"maximum {name} usage per {kind} is {most}.  No limit is specified"
         elif limits[name] > most:
             yield f"maximum {name} usage per {kind} is {most}, but limit is {limits[name]}"
-        if name in requests and requests[name] > most:
+        elif name in requests and requests[name] > most:
             yield f"maximum {name} usage per {kind} is {most}, but request is {requests[name]}"
     for name, ratio in sorted(amounts(item.get("maxLimitRequestRatio") or {}).items()):
         request, limit = requests.get(name, ZERO), limits.get(name, ZERO)

@@ -23,6 +23,7 @@ from trainplane.gang.score import Strategy, company, evenly, room, standing
 from trainplane.gang.spread import Evenness, evenness
 
 _MOST_TOUCHES = 200_000
+_MOST_RANKINGS = 1_024
 _MOST_STEPS = 2_000
 """How many placements a search for a mixed gang tries before it gives up."""
 NETWORK = ("network.topology.nvidia.com/accelerator", "network.topology.nvidia.com/block", ZONE, REGION)
@@ -110,7 +111,7 @@ class Placer:
 
     def _ranking(self, shape: Shape) -> Ranking:
         ledger = self.ledger
-        if len(ledger.touched) > _MOST_TOUCHES:
+        if len(ledger.touched) > _MOST_TOUCHES or len(self._rankings) > _MOST_RANKINGS:
             ledger.touched.clear()
             self._rankings.clear()
         ranking = self._rankings.get(id(shape))
