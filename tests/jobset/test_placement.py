@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from tests.jobset.worlds import KEY, NS, START
-from trainplane.jobset.placement import Misplaced, default_pod, leader_of, reconcile, validate_pod
+from trainplane.jobset.placement import (
+    Misplaced,
+    admit_default,
+    admit_validate,
+    default_pod,
+    leader_of,
+    reconcile,
+    validate_pod,
+)
 from trainplane.reconcile.decision import NOTHING, Delete, Patch
 from trainplane.reconcile.view import View
 
@@ -115,6 +123,40 @@ class TestCreation:
     def test_a_place_that_cannot_be_told_is_an_error(self, nodes: list[Raw]) -> None:
         with pytest.raises(Misplaced, match="n1"):
             default_pod(pod(1), View.of(LEADER, *nodes))
+
+
+class TestAdmission:
+    """The same in the form in which an API server asks."""
+
+    @staticmethod
+    def admitted(raw: Raw, *seen: Raw, old: Raw | None = None) -> tuple[Raw, list[str]]:
+        made = admit_default(raw, old, None, now=START, see=lambda: View(seen))
+        return made, [problem.what for problem in admit_validate(made, old, None, see=lambda: View(seen))]
+
+    def test_a_follower_goes_where_the_first_pod_is(self) -> None:
+        made, refused = self.admitted(pod(1), LEADER, NODE)
+        assert made["spec"]["nodeSelector"] == {RACK: "r1"}
+        assert refused == []
+
+    def test_a_follower_whose_place_cannot_be_told_is_refused_with_the_reason(self) -> None:
+        made, refused = self.admitted(pod(1), LEADER, node())
+        assert made == pod(1)
+        assert refused == ["the node n1 has no label rack; label it, or ask for another topology"]
+
+    def test_a_follower_before_the_first_pod_is_refused(self) -> None:
+        assert self.admitted(pod(1))[1] == ["there is no pod js-a-0-0 to follow"]
+
+    def test_what_is_there_already_is_left_alone(self) -> None:
+        raw = pod(1)
+        assert self.admitted(raw, old=raw) == (raw, [])
+
+    def test_pods_and_nodes_are_not_looked_for_where_they_do_not_matter(self) -> None:
+        def see() -> View:
+            raise AssertionError("nobody needs to look")
+
+        made = admit_default(pod(topology=False, priority=7), None, None, now=START, see=see)
+        assert made["metadata"]["labels"][KEY + "priority"] == "7"
+        assert not list(admit_validate(made, None, None, see=see))
 
 
 def without_label(raw: Raw) -> Raw:

@@ -1,6 +1,6 @@
 """Exclusive placement of pods: the first pod of a Job finds a free part of the cluster, the others follow it there."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from trainplane.api.batch import COMPLETION_INDEX
@@ -68,6 +68,31 @@ def validate_pod(pod: Raw, view: View) -> Iterator[Problem]:
         yield Problem(rules.NOT_PLACED, path, f"the first pod of the Job, {name_of(leader)}, has no node yet", wait)
     elif topology not in (look(pod, "spec", "nodeSelector") or {}):
         yield Problem(rules.NOT_PLACED, path, f"the pod does not say which {topology} it goes to", wait)
+
+
+def admit_default(new: Raw, old: Raw | None, lookup: object, *, now: datetime, see: Callable[[], View]) -> Raw:
+    """`default_pod` in the form of admission; `see` shows pods and nodes, and is asked only where they matter."""
+    del lookup, now
+    if old is not None:
+        return new
+    try:
+        return default_pod(new, see() if annotation(new, EXCLUSIVE_TOPOLOGY) is not None else View())
+    except Misplaced:
+        # The pod is refused for it in a moment, with the reason.
+        return new
+
+
+def admit_validate(new: Raw, old: Raw | None, lookup: object, *, see: Callable[[], View]) -> Iterator[Problem]:
+    """`validate_pod` in the form of admission, with what kept `default_pod` from telling the place."""
+    del lookup
+    if old is not None or annotation(new, EXCLUSIVE_TOPOLOGY) is None:
+        return
+    try:
+        default_pod(new, see())
+    except Misplaced as misplaced:
+        yield Problem(rules.NOT_PLACED, ("spec", "nodeSelector"), str(misplaced))
+        return
+    yield from validate_pod(new, see())
 
 
 def is_leader(pod: Raw) -> bool:
