@@ -72,6 +72,21 @@ def test_a_restore_into_nothing_makes_a_cluster(clusters: Clusters) -> None:
     assert _names(clusters) == ["kube-root-ca.crt", "moved"]
 
 
+def test_a_restore_mends_a_cluster_whose_data_is_damaged(clusters: Clusters) -> None:
+    clusters.up()
+    fetch(clusters.target(), MAPS, body=_config_map("kept"))
+    clusters.run("backup", "all.db")
+    clusters.run("down")
+    file = clusters.folder() / "store" / "store.db"
+    file.write_bytes(b"not a database" * 1_000)
+    said = clusters.refusal("restore", "all.db")
+    assert said.startswith("Replace what cannot be read of cluster trainplane (")
+    clusters.run("restore", "all.db", "--yes")
+    clusters.up()
+    assert _names(clusters) == ["kept", "kube-root-ca.crt"]
+    assert file.with_name("unreadable-store.db").read_bytes().startswith(b"not a database")
+
+
 def test_a_restore_asks_first(clusters: Clusters) -> None:
     clusters.up()
     clusters.run("backup", "all.db")

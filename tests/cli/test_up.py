@@ -37,6 +37,14 @@ def test_it_serves_until_it_is_told_to_stop(clusters: Clusters, word: signal.Sig
     assert clusters.state()["running"] is False
 
 
+def test_it_stops_where_nobody_reads_what_it_says(clusters: Clusters) -> None:
+    with clusters.foreground("up") as process:
+        assert process.stdout
+        process.stdout.close()
+        assert process.wait(60) == 141
+    assert clusters.state()["running"] is False
+
+
 def test_it_says_what_is_served_what_is_not_and_what_to_do_next(clusters: Clusters) -> None:
     done = clusters.up()
     first, *rest = done.stderr.splitlines()

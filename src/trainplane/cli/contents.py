@@ -8,8 +8,9 @@ from pathlib import Path
 from trainplane.cli.clusters import Cluster, Refused
 from trainplane.cli.door import Answer, Ask, ask, counted
 from trainplane.cli.keeper import holder
+from trainplane.cluster.folder import Folder
 from trainplane.cluster.log import Snapshot, StoreError
-from trainplane.cluster.sqlite import Disk, backup_beside, read_backup
+from trainplane.cluster.sqlite import Corrupt, Disk, Foreign, TooNew, backup_beside, read_backup
 from trainplane.cluster.store import Store
 from trainplane.control import clock
 
@@ -46,8 +47,23 @@ def put_back(cluster: Cluster, path: Path) -> Answer:
         return ask(cluster, Ask(restore=str(path.absolute())))
     with _explained():
         snapshot = read_backup(path)
-        with Disk(cluster.store, now=clock.seconds) as disk:
-            return asyncio.run(_replace(Store(disk, now=clock.seconds), snapshot))
+        try:
+            return _put_into(cluster, snapshot)
+        except (Corrupt, Foreign, TooNew):
+            _set_aside(cluster)
+            return _put_into(cluster, snapshot)
+
+
+def _put_into(cluster: Cluster, snapshot: Snapshot) -> Answer:
+    with Disk(cluster.store, now=clock.seconds) as disk:
+        return asyncio.run(_replace(Store(disk, now=clock.seconds), snapshot))
+
+
+def _set_aside(cluster: Cluster) -> None:
+    """Move what cannot be read out of the way, so that somebody may still look into it."""
+    with Folder(cluster.store, now=clock.seconds):
+        for file in cluster.store.glob("store.db*"):
+            file.replace(file.with_name(f"unreadable-{file.name}"))
 
 
 async def _replace(store: Store, snapshot: Snapshot) -> Answer:

@@ -101,10 +101,13 @@ async def _until_stopped(
     async with running(Config(cluster.folder, name=cluster.name, port=port)) as serving:
         async with open_door(cluster, serving.api):
             write_record(cluster, Record(os.getpid(), serving.server, detached))
-            ready(_ready(serving, list(_notes(cluster, serving, port=port or last_port, merge=merge))))
-            word = await stopped
+            try:
+                ready(_ready(serving, list(_notes(cluster, serving, port=port or last_port, merge=merge))))
+                word = await stopped
+            finally:
+                # While the data is still ours: after that the record may be another's.
+                cluster.record.unlink(missing_ok=True)
         click.echo("stopping", err=True)
-    cluster.record.unlink(missing_ok=True)
     click.echo(f"stopped; the data stays in {cluster.folder}", err=True)
     return INTERRUPTED if word is signal.SIGINT else 0
 
@@ -177,6 +180,8 @@ def _sentence(error: BaseException, cluster: Cluster, port: int) -> str:
     match error:
         case Held():
             return _running_already(cluster, error.holder) if error.holder else str(error)
+        case BrokenPipeError():
+            return ""
         case StoreError() | NotPrivate() | ValueError():
             return str(error)
         case OSError(errno=errno.EADDRINUSE):
