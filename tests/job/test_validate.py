@@ -5,11 +5,14 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.job.world import START
 from tests.places import ROOT
 from trainplane.api.merge import merge_patch
 from trainplane.api.problem import Problem
+from trainplane.job import admission
 from trainplane.job.default import default
 from trainplane.job.validate import validate
+from trainplane.reconcile.view import Ref
 
 Raw = dict[str, Any]
 RECORDED = yaml.load((ROOT / "tests/job/refusals.yaml").read_text(), Loader=yaml.CSafeLoader)
@@ -81,3 +84,37 @@ def test_a_list_of_indexes_as_long_as_a_book_is_refused() -> None:
 def test_all_that_is_wrong_is_told_at_once() -> None:
     spec = {"parallelism": -1, "backoffLimitPerIndex": 1, "managedBy": "me", "template": {"spec": {"containers": []}}}
     assert len(list(validate(job(spec)))) == 4
+
+
+def nobody(_: Ref) -> None:
+    """A cluster in which nothing else is."""
+
+
+class TestAdmission:
+    def test_defaults_come_before_judgement(self) -> None:
+        raw = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job", "uid": "u"}, "spec": BASE}
+        stored = admission.default(raw, None, nobody, now=START)
+        assert stored == default(raw)
+        assert list(admission.validate(stored, None, nobody)) == []
+
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            {"parallelism": "two"},
+            {"template": []},
+            {"template": {"spec": {"containers": "one"}}},
+            {"podFailurePolicy": {"rules": "none"}},
+            {"podFailurePolicy": {"rules": [{"action": 1, "onExitCodes": {"operator": "In", "values": ["1"]}}]}},
+            {"podFailurePolicy": []},
+            {"completionMode": "Indexed", "completions": 2, "successPolicy": {"rules": [{"succeededIndexes": 0}]}},
+            {"selector": "x"},
+            {"manualSelector": True, "selector": {"matchLabels": {"a b": "c"}}},
+        ],
+        ids=str,
+    )
+    def test_what_has_no_shape_is_refused_and_never_crashes(self, spec: Raw) -> None:
+        for metadata in ({"name": "job"}, {"name": "job", "uid": "u"}):
+            raw = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {**BASE, **spec}}
+            stored = admission.default(raw, None, nobody, now=START)
+            assert list(admission.validate(stored, None, nobody))
+            assert list(admission.validate(stored, stored, nobody))

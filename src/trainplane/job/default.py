@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainplane.api.batch import CONTROLLER_UID, JOB_NAME, LEGACY_CONTROLLER_UID, LEGACY_JOB_NAME
+from trainplane.api.loose import object_at, objects_at
 from trainplane.api.meta import Raw
 
 NO_LIMIT = 2**31 - 1
@@ -15,12 +16,14 @@ def default(new: Raw, old: Raw | None = None) -> Raw:
 
     The template's own defaults are those of every pod template, and are filled in where all of them are.
     """
-    job = {**new, "spec": _spec(new.get("spec") or {})}
-    if old is None and new["metadata"].get("uid") and not job["spec"]["manualSelector"]:
+    job = {**new, "spec": _spec(object_at(new, "spec"))}
+    # What has no shape is left for the schema to tell.
+    shaped = all(isinstance(job["spec"].get(key, {}), Mapping) for key in ("template", "selector"))
+    if old is None and new["metadata"].get("uid") and not job["spec"]["manualSelector"] and shaped:
         job = _selected(job)
-    labels = (job["spec"].get("template") or {}).get("metadata", {}).get("labels")
+    labels = object_at(job, "spec", "template", "metadata", "labels")
     if labels and not job["metadata"].get("labels"):
-        job["metadata"] = {**job["metadata"], "labels": labels}
+        job["metadata"] = {**job["metadata"], "labels": dict(labels)}
     return job
 
 
@@ -29,6 +32,7 @@ def _spec(given: Mapping[str, Any]) -> Raw:
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
     failing = "podFailurePolicy" in spec
+    policy = spec.get("podFailurePolicy")
     filled: Raw = {
         "parallelism": 1,
         "backoffLimit": NO_LIMIT if "backoffLimitPerIndex" in spec else 6,
@@ -38,20 +42,17 @@ def _spec(given: Mapping[str, Any]) -> Raw:
         "podReplacementPolicy": "Failed" if failing else "TerminatingOrFailed",
         **spec,
     }
-    if failing and isinstance(spec["podFailurePolicy"], Mapping):
-        filled["podFailurePolicy"] = _failure_policy(spec["podFailurePolicy"])
+    if isinstance(policy, Mapping) and isinstance(policy.get("rules"), list):
+        filled["podFailurePolicy"] = {**policy, "rules": [_rule(rule) for rule in policy["rules"]]}
     return filled
 
 
-def _failure_policy(policy: Mapping[str, Any]) -> Raw:
+def _rule(rule: Any) -> Any:
     """A pattern that names a condition means that it is True."""
-    rules = [
-        {**rule, "onPodConditions": [{"status": "True", **pattern} for pattern in rule["onPodConditions"]]}
-        if rule.get("onPodConditions")
-        else rule
-        for rule in policy.get("rules") or ()
-    ]
-    return {**policy, "rules": rules}
+    patterns = [pattern for _, pattern in objects_at(rule, "onPodConditions")]
+    if not patterns or len(patterns) != len(rule["onPodConditions"]):
+        return rule
+    return {**rule, "onPodConditions": [{"status": "True", **pattern} for pattern in patterns]}
 
 
 def _selected(job: Raw) -> Raw:
@@ -61,9 +62,8 @@ def _selected(job: Raw) -> Raw:
         **dict.fromkeys((CONTROLLER_UID, LEGACY_CONTROLLER_UID), metadata["uid"]),
         **dict.fromkeys((JOB_NAME, LEGACY_JOB_NAME), metadata["name"]),
     }
-    template = spec.get("template") or {}
-    inner = template.get("metadata") or {}
-    labelled = {**template, "metadata": {**inner, "labels": {**(inner.get("labels") or {}), **labels}}}
-    selector = dict(spec.get("selector") or {})
-    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), CONTROLLER_UID: metadata["uid"]}
+    template, inner = object_at(spec, "template"), object_at(spec, "template", "metadata")
+    labelled = {**template, "metadata": {**inner, "labels": {**object_at(inner, "labels"), **labels}}}
+    selector = dict(object_at(spec, "selector"))
+    selector["matchLabels"] = {**object_at(selector, "matchLabels"), CONTROLLER_UID: metadata["uid"]}
     return {**job, "spec": {**spec, "selector": selector, "template": labelled}}

@@ -123,7 +123,7 @@ def _restart_policy(spec: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _selector(job: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Problem]:
     selector, uid = spec.get("selector"), text_at(job, "metadata", "uid")
-    if selector is None and not spec.get("manualSelector"):
+    if (selector is None and not spec.get("manualSelector")) or not isinstance(selector or {}, Mapping):
         return
     if selector is None:
         what = "manualSelector says that there is a selector, and there is none"
