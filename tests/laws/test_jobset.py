@@ -6,7 +6,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.jobset.worlds import NS, Stage, jobset, rjob
+from tests.jobset.worlds import NS, START, Stage, jobset, rjob
+from tests.strategies import shaped, spoiled
+from trainplane.api.check import check
+from trainplane.api.jobset import JobSet
+from trainplane.api.problem import Severity
+from trainplane.api.schema import openapi
+from trainplane.jobset import admission, default
 from trainplane.jobset.reconcile import reconcile
 from trainplane.reconcile.decision import Action, Create
 from trainplane.reconcile.view import Ref, View
@@ -167,3 +173,32 @@ def test_the_same_world_is_decided_about_alike_and_left_untouched(raw: Raw, stor
     first, second = stage.decide(), stage.decide()
     assert first == second
     assert stage.objects == before
+
+
+@settings(max_examples=100)
+@given(raw=spoiled(openapi(JobSet)))
+def test_filling_in_never_fails_and_hides_no_fault(raw: Any) -> None:
+    if not isinstance(raw, dict):
+        return
+    filled = default.jobset(raw)
+    assert default.jobset(filled) == filled
+
+    def faults(value: Any) -> set[Any]:
+        return {(one.rule.id, one.path) for one in check(value, openapi(JobSet)) if one.rule.id in ("TP012", "TP010")}
+
+    assert faults(raw) <= faults(filled)
+
+
+@settings(max_examples=100)
+@given(raw=shaped(openapi(JobSet)), old=shaped(openapi(JobSet)))
+def test_whatever_the_schema_takes_can_be_judged_and_decided_about(raw: Raw, old: Raw) -> None:
+    new, before = (
+        default.jobset({**one, "metadata": {"name": "js", "namespace": NS, "uid": "u"}, "status": {}})
+        for one in (raw, old)
+    )
+    if any(one.severity is Severity.ERROR for value in (new, before) for one in check(value, openapi(JobSet))):
+        return
+    refused = [*admission.validate(new, None, lambda _: None), *admission.validate(new, before, lambda _: None)]
+    assert all(one.what for one in refused)
+    if all(one.severity is not Severity.ERROR for one in admission.validate(new, None, lambda _: None)):
+        reconcile(new, View.of(new), START)

@@ -1,49 +1,58 @@
-"""What a JobSet means when it says nothing, filled in."""
+"""What a JobSet means when it says nothing, filled in.
+
+What has the wrong shape is left as it is: the schema refuses it, and must get to see it.
+"""
+
+from typing import Any
 
 from trainplane.api.jobset import JobSet
 from trainplane.api.meta import Raw
-from trainplane.api.raw import as_object, look, put
+from trainplane.api.raw import look, put
 from trainplane.api.structural import defaulted
+
+NAMED = {"enableDNSHostnames": True, "publishNotReadyAddresses": True}
+GOES = {"retentionPolicy": {"whenDeleted": "Delete"}}
+OF_A_JOB = (
+    (("template", "spec"), "completionMode", "Indexed"),
+    (("template", "spec", "template", "spec"), "restartPolicy", "OnFailure"),
+)
+"""Pods are counted, and their containers are started again where they fail."""
 
 
 def jobset(raw: Raw) -> Raw:
     """The JobSet with every default: first those of its schema, then those that JobSet's webhook adds."""
     filled: Raw = defaulted(JobSet, raw)
-    spec = dict(as_object(filled.get("spec")))
-    spec.setdefault("successPolicy", {"operator": "All"})
-    spec.setdefault("startupPolicy", {"startupPolicyOrder": "AnyOrder"})
-    network = as_object(spec.get("network"))
-    spec["network"] = {"enableDNSHostnames": True, "publishNotReadyAddresses": True, **network}
-    if "replicatedJobs" in spec:
+    spec = filled.get("spec")
+    if not isinstance(spec, dict):
+        return filled
+    spec = {"successPolicy": {"operator": "All"}, "startupPolicy": {"startupPolicyOrder": "AnyOrder"}, **spec}
+    spec["network"] = under(spec.get("network", {}), NAMED)
+    if isinstance(spec.get("replicatedJobs"), list):
         spec["replicatedJobs"] = [replicated_job(one) for one in spec["replicatedJobs"]]
-    if "failurePolicy" in spec:
-        spec["failurePolicy"] = failure_policy(spec["failurePolicy"])
-    if "volumeClaimPolicies" in spec:
-        spec["volumeClaimPolicies"] = [
-            {"retentionPolicy": {"whenDeleted": "Delete"}, **one} for one in spec["volumeClaimPolicies"]
-        ]
+    if isinstance(look(spec, "failurePolicy", "rules"), list):
+        rules = [named(rule, index) for index, rule in enumerate(spec["failurePolicy"]["rules"])]
+        spec["failurePolicy"] = {**spec["failurePolicy"], "rules": rules}
+    if isinstance(spec.get("volumeClaimPolicies"), list):
+        spec["volumeClaimPolicies"] = [under(one, GOES) for one in spec["volumeClaimPolicies"]]
     return {**filled, "spec": spec}
 
 
-def replicated_job(raw: Raw) -> Raw:
-    """A replicated job that counts its pods, and whose containers are started again where they fail."""
-    if not as_object(raw.get("template")).get("spec"):
-        return raw
-    for path, value in (
-        (("template", "spec", "completionMode"), "Indexed"),
-        (("template", "spec", "template", "spec", "restartPolicy"), "OnFailure"),
-    ):
-        if not look(raw, *path):
-            raw = put(raw, path, value)
+def under(value: Any, defaults: Raw) -> Any:
+    """An object with these fields where it has none of that name."""
+    return {**defaults, **value} if isinstance(value, dict) else value
+
+
+def replicated_job(raw: Any) -> Any:
+    """A replicated job with what its Jobs and pods do unless they are told otherwise."""
+    for path, field, value in OF_A_JOB:
+        found = look(raw, *path)
+        if isinstance(found, dict) and not found.get(field):
+            raw = put(raw, (*path, field), value)
     return raw
 
 
-def failure_policy(raw: Raw) -> Raw:
-    """A failure policy whose rules all have a name."""
-    if not raw.get("rules"):
-        return raw
-    named = [
-        rule if rule.get("name") else {**rule, "name": f"failurePolicyRule{index}"}
-        for index, rule in enumerate(raw["rules"])
-    ]
-    return {**raw, "rules": named}
+def named(rule: Any, index: int) -> Any:
+    """A rule of the failure policy with a name."""
+    if not isinstance(rule, dict) or rule.get("name"):
+        return rule
+    return {**rule, "name": f"failurePolicyRule{index}"}
