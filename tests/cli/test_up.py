@@ -192,6 +192,38 @@ def test_what_was_confirmed_survives_a_kill(clusters: Clusters) -> None:
     assert fetch(clusters.target(), "/api/v1/namespaces/default/configmaps/kept") == (200, made)
 
 
+def _child(process: "subprocess.Popen[str]") -> int:
+    """The process that `up --detach` has started, once it has left its parent's session."""
+    found: list[int] = []
+
+    def is_there() -> bool:
+        words = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        found[:] = [int(word) for word in words if os.getsid(int(word)) == int(word)]
+        return bool(found)
+
+    eventually(is_there, "the start of a process in the background")
+    return found[0]
+
+
+def test_the_end_of_a_process_in_the_background_is_reported(clusters: Clusters) -> None:
+    with clusters.foreground("up", "--detach") as process:
+        os.kill(_child(process), signal.SIGKILL)
+        out, said = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, "")
+    assert said == (
+        f"Error: cluster trainplane ended with signal 9 before it was ready; the log is {clusters.folder() / 'log'}\n"
+    )
+
+
+def test_ctrl_c_before_it_is_ready_leaves_nothing_behind(clusters: Clusters) -> None:
+    with clusters.foreground("up", "--detach") as process:
+        child = _child(process)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert not Path(f"/proc/{child}").exists()
+
+
 def test_the_users_own_kubeconfig_is_touched_only_when_asked(clusters: Clusters) -> None:
     own = clusters.home / ".kube" / "config"
     clusters.up("--name", "quiet")
