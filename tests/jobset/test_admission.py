@@ -7,6 +7,7 @@ import pytest
 from tests.jobset.worlds import NS, Denied, admitted, jobset, rjob
 from trainplane.api.merge import merge_patch
 from trainplane.api.raw import look, put
+from trainplane.jobset.jobs import job
 
 Raw = dict[str, Any]
 POD = ("spec", "replicatedJobs", 0, "template", "spec", "template")
@@ -204,6 +205,12 @@ def claims(name: str = "data", *, keep: bool = False) -> Raw:
             id="the first waits",
         ),
         pytest.param({"replicatedJobs": []}, set(), id="no replicated job at all"),
+        pytest.param({"replicatedJobs": [rjob("")]}, {"spec.replicatedJobs[0].name"}, id="an empty name"),
+        pytest.param(
+            {"volumeClaimPolicies": [{"templates": [{}]}]},
+            {"spec.volumeClaimPolicies[0].templates[0].metadata.name"},
+            id="a claim without a name",
+        ),
         pytest.param({**claims(), "replicatedJobs": [rjob("a", pod=MOUNTING)]}, set(), id="a claim that is mounted"),
         pytest.param(
             {**claims("Data"), "replicatedJobs": [rjob("a", pod=MOUNTING)]},
@@ -222,6 +229,12 @@ def claims(name: str = "data", *, keep: bool = False) -> Raw:
 )
 def test_what_is_refused_at_creation(spec: Raw, fields: set[str]) -> None:
     assert refused(jobset(**{"replicatedJobs": [rjob("a"), rjob("b")], **spec})) == fields
+
+
+def test_a_template_without_parts_becomes_a_job_that_the_api_server_judges() -> None:
+    stored = admitted(jobset({"name": "a", "template": {}}))
+    made = job({**stored, "metadata": {**stored["metadata"], "uid": "u"}}, stored["spec"]["replicatedJobs"][0], 0)
+    assert made["spec"]["template"]["spec"] == {"subdomain": "js"}
 
 
 def test_a_generated_name_is_judged_at_its_full_length() -> None:

@@ -189,7 +189,7 @@ def test_filling_in_never_fails_and_hides_no_fault(raw: Any) -> None:
     assert faults(raw) <= faults(filled)
 
 
-@settings(max_examples=100)
+@settings(max_examples=200)
 @given(raw=shaped(openapi(JobSet)), old=shaped(openapi(JobSet)))
 def test_whatever_the_schema_takes_can_be_judged_and_decided_about(raw: Raw, old: Raw) -> None:
     new, before = (

@@ -6,6 +6,7 @@ from typing import Any
 
 from trainplane.api import jobset as keys
 from trainplane.api.meta import Raw
+from trainplane.api.raw import look
 from trainplane.jobset.claims import with_volumes
 from trainplane.jobset.exclusive import exclusive_annotations, with_reserved_nodes
 from trainplane.jobset.fields import (
@@ -102,7 +103,8 @@ def marked(metadata: Mapping[str, Any] | None, marks_: dict[str, str], *, annota
 def job(jobset: Raw, replicated_job: Raw, index: int, *, restarts: list[int] | None = None) -> Raw:
     """One Job of a replicated job."""
     template = replicated_job["template"]
-    pod = template["spec"]["template"]
+    # A template that lacks its parts is handed on as it is: the API server refuses the Job in its own words.
+    pod = look(template, "spec", "template") or {}
     shared = marks(jobset, replicated_job, index, restarts=restarts)
     placing = exclusive_annotations(jobset, template)
     name = job_name(jobset, replicated_job, index)
@@ -121,7 +123,7 @@ def job(jobset: Raw, replicated_job: Raw, index: int, *, restarts: list[int] | N
             "ownerReferences": [owner(jobset)],
         },
         "spec": {
-            **template["spec"],
+            **(template.get("spec") or {}),
             "suspend": is_suspended(jobset),
             "template": {
                 **pod,

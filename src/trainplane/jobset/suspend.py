@@ -51,7 +51,7 @@ def resumed(job: Raw, replicated_job: Raw) -> Iterator[Patch]:
     if look(job, "status", "startTime"):
         yield Patch(Ref.of(job), {"status": {"startTime": None}}, uid_of(job), subresource="status")
     spec: Raw = {"suspend": False}
-    if changes := template_changes(job["spec"]["template"], replicated_job["template"]["spec"]["template"]):
+    if changes := template_changes(job["spec"]["template"], look(replicated_job, "template", "spec", "template") or {}):
         spec["template"] = changes
     yield Patch(Ref.of(job), {"spec": spec}, uid_of(job))
 

@@ -107,6 +107,9 @@ class _Check:
                 yield Problem(
                     rules.GROUP_NAME, (*self.at, *path, "groupName"), f"{group!r} is not a label", _LABEL_TODO
                 )
+            if job.get("name") == "":
+                what = "the name is empty, and Jobs and pods are called after it"
+                yield Problem(rules.LONG_NAME, (*self.at, *path, "name"), what, "write a name")
             made = self._longest_name(job)
             if made and not _LABEL.fullmatch(made):
                 fault = "has more than 63 characters" if len(made) > 63 else "has characters that a name may not have"
@@ -226,6 +229,7 @@ class _Check:
 
     def _faults(self, name: str, *, seen: set[str], volumes: set[str], mounted: set[str]) -> Iterator[tuple[str, str]]:
         if not name:
+            yield "the claim has no name", "write metadata.name, the name of the volume that containers mount"
             return
         if name in seen:
             yield f"a claim {name} is there already", "rename one of them"
