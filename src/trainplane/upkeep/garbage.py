@@ -1,6 +1,6 @@
 """Garbage collection: what nobody owns any more goes, and an owner goes before, after or without what it owns."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -179,17 +179,27 @@ def uid_of(raw: Raw) -> str:
     return str(raw["metadata"].get("uid", ""))
 
 
-def touched(raw: Raw, view: View, *, group: str, kind: str) -> Iterator[Ref]:
-    """The objects of a kind that want a look: what an object that is gone or going owns, and who waited for it."""
-    children = [one for one in view.owned_by(uid_of(raw)) if one["kind"] == kind]
-    if children and (raw["metadata"].get("deletionTimestamp") or view.get(Ref.of(raw)) is None):
-        yield from (ref for ref in map(Ref.of, children) if ref.group == group)
-    for reference in raw["metadata"].get("ownerReferences") or ():
+def touched(raw: Raw, view: View, *, group: str, kind: str) -> Sequence[Ref]:
+    """The objects of a kind that want a look: what an object that is gone or going owns, and who waited for it.
+
+    Every collector is asked about every change, so most must be answered at once.
+    """
+    metadata = raw["metadata"]
+    children = view.owned_by(metadata.get("uid", ""))
+    references = metadata.get("ownerReferences")
+    if not children and not references:
+        return ()
+    found: list[Ref] = []
+    mine = [one for one in children if one["kind"] == kind]
+    if mine and (metadata.get("deletionTimestamp") or view.get(Ref.of(raw)) is None):
+        found += [ref for ref in map(Ref.of, mine) if ref.group == group]
+    for reference in references or ():
         if reference["kind"] == kind and group_of(reference["apiVersion"]) == group:
-            for namespace in dict.fromkeys((raw["metadata"].get("namespace", ""), "")):
-                found = view.get(ref_of(reference, namespace))
-                if found is not None and found["metadata"].get("deletionTimestamp"):
-                    yield Ref.of(found)
+            for namespace in dict.fromkeys((metadata.get("namespace", ""), "")):
+                owner = view.get(ref_of(reference, namespace))
+                if owner is not None and owner["metadata"].get("deletionTimestamp"):
+                    found.append(Ref.of(owner))
+    return found
 
 
 def garbage(kinds: Collection[Kind] = COLLECTED) -> tuple[Controller, ...]:

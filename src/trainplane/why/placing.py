@@ -17,14 +17,13 @@ from trainplane.why.space import (
     REQUIRED,
     Counts,
     Room,
+    Wishes,
     amount_of,
     capacity,
     holders,
     needs,
-    repelled,
     rooms,
     scarcest,
-    selected,
     spelt,
 )
 
@@ -184,7 +183,8 @@ def gang_deadlock(scene: Scene) -> Cause | None:
 def selector_unsatisfied(scene: Scene) -> Cause | None:
     """No node has the labels that the pods ask for."""
     gang, there = gang_of(scene), rooms(scene.view, scene.now)
-    if gang is None or not there or any(selected(gang.pod, room.node) for room in there):
+    wishes = Wishes.of(gang.pod) if gang else None
+    if gang is None or wishes is None or not there or any(wishes.select(room) for room in there):
         return None
     selector = look(gang.pod, "spec", "nodeSelector") or {}
     wanted = [f"{key}={value}" for key, value in selector.items()]
@@ -210,10 +210,13 @@ def _has(there: tuple[Room, ...], key: str, value: str) -> bool:
 
 def taint_not_tolerated(scene: Scene) -> Cause | None:
     """Every node that would do has a taint that the pods do not tolerate."""
-    gang = gang_of(scene)
-    fitting = [room for room in rooms(scene.view, scene.now) if gang and selected(gang.pod, room.node)]
-    taints = [repelled(gang.pod, room.node) for room in fitting] if gang else []
-    if gang is None or not fitting or not all(taints):
+    gang, there = gang_of(scene), rooms(scene.view, scene.now)
+    wishes = Wishes.of(gang.pod) if gang else None
+    if gang is None or wishes is None or any(wishes.admit(room) for room in there):
+        return None
+    fitting = [room for room in there if wishes.select(room)]
+    taints = [wishes.repelled(room) for room in fitting]
+    if not fitting:
         return None
     told = {
         f"{taint.get('key')}{'=' + taint['value'] if taint.get('value') else ''}:{taint['effect']}": str(
@@ -249,8 +252,8 @@ def taint_not_tolerated(scene: Scene) -> Cause | None:
 
 def usable(scene: Scene, gang: Gang) -> list[Room]:
     """The nodes that the gang may use at all."""
-    every = rooms(scene.view, scene.now)
-    return [room for room in every if selected(gang.pod, room.node) and repelled(gang.pod, room.node) is None]
+    wishes = Wishes.of(gang.pod)
+    return [room for room in rooms(scene.view, scene.now) if wishes.admit(room)]
 
 
 def gang_too_large(scene: Scene) -> Cause | None:
@@ -259,9 +262,11 @@ def gang_too_large(scene: Scene) -> Cause | None:
     there = usable(scene, gang) if gang else []
     if gang is None or not there:
         return None
-    most = sum(capacity(room.has, gang.asked) for room in there)
-    if most >= (gang.size if gang.group else 1):
-        return None
+    most = 0
+    for room in there:
+        most += capacity(room.has, gang.asked)
+        if most >= (gang.size if gang.group else 1):
+            return None
     name = scarcest((room.has for room in there), gang.asked)
     whole = amount(name, amount_of(name, sum(room.has.get(name, 0) for room in there)))
     largest = amount(name, amount_of(name, max(room.has.get(name, 0) for room in there)))
@@ -298,14 +303,15 @@ def gang_waiting(scene: Scene) -> Cause | None:
     name = scarcest((room.free for room in there), gang.asked)
     free = {room.name: max(0, room.free.get(name, 0)) for room in there}
     wanted = amount(name, amount_of(name, gang.asked[name] * gang.needed))
-    left = amount(name, amount_of(name, sum(free.values())))
+    total = sum(free.values())
+    left = f"{amount(name, amount_of(name, total))} are" if total else f"no {NAMES.get(name, name)} is"
     where = listed([f"{node} {amount_of(name, nano)}" for node, nano in free.items() if nano])
     placed = f" (besides {gang.placed} that have theirs)" if gang.placed else ""
     return Cause(
         "GangWaiting",
         f"{gang.stage} needs {gang.needed} × ({amounts(spelt(gang.asked))}) {'together' if gang.group else 'in all'}"
-        f"{placed}, which is {wanted}; {left} {'is' if sum(free.values()) == 0 else 'are'} free"
-        f"{f' ({where})' if where else ''}, enough for {fit}",
+        f"{placed}, which is {wanted}; {left} free"
+        f"{f' ({where}), enough for {fit}' if where else ''}",
         way_out(scene, gang, fit=fit, name=name, there=there),
         time_of(unscheduled(gang.pod).get("lastTransitionTime")),
         objects_of(gang),

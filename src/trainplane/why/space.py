@@ -1,7 +1,7 @@
 """Space: what nodes have, what is left of it, and who holds the rest; counted once a second for all who ask."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -13,7 +13,7 @@ from trainplane.api.nodes import UNSCHEDULABLE
 from trainplane.api.quantity import Amount, QuantityError, amounts
 from trainplane.api.raw import look
 from trainplane.api.requests import pod_requests
-from trainplane.api.selectors import SelectorError, from_node_selector
+from trainplane.api.selectors import NodeQuery, SelectorError, from_node_selector
 from trainplane.reconcile.view import View
 from trainplane.why.scene import jobset_of
 
@@ -30,6 +30,9 @@ class Room:
     node: Raw
     has: Counts
     free: Counts
+    labels: Mapping[str, str]
+    taints: tuple[Raw, ...]
+    """Those that keep pods away; a cordoned node has one more."""
     holders: dict[str, Counts] = field(default_factory=dict)
     """What the pods of each TrainJob hold, by its name."""
 
@@ -58,7 +61,8 @@ def _counted(view: View) -> tuple[Room, ...]:
     found = {}
     for node in view.all("", "Node"):
         has = nanos(look(node, "status", "allocatable") or look(node, "status", "capacity") or {})
-        found[str(node["metadata"]["name"])] = Room(node, has, dict(has))
+        labels = node["metadata"].get("labels") or {}
+        found[str(node["metadata"]["name"])] = Room(node, has, dict(has), labels, tuple(_taints(node)))
     for pod in view.all("", "Pod"):
         room = found.get(look(pod, "spec", "nodeName") or "")
         if room is None or look(pod, "status", "phase") in (SUCCEEDED, FAILED):
@@ -122,31 +126,48 @@ def holders(there: Iterable[Room], resource: str, *, but: str) -> list[tuple[str
     return [(name, amount) for name, amount in held.most_common(3) if amount and name != but]
 
 
-def selected(pod: Raw, node: Raw) -> bool:
-    """Whether the pod's nodeSelector and required node affinity take this node."""
-    labels = node["metadata"].get("labels") or {}
-    selector = look(pod, "spec", "nodeSelector") or {}
-    if any(labels.get(key) != value for key, value in selector.items()):
-        return False
-    required = look(pod, "spec", "affinity", "nodeAffinity", REQUIRED)
-    if required is None:
-        return True
-    try:
-        return from_node_selector(required).matches(node["metadata"]["name"], labels)
-    except SelectorError:
-        return False
+@dataclass(slots=True)
+class Wishes:
+    """Which nodes a pod takes, read once for all of them."""
+
+    selector: Mapping[str, str]
+    required: NodeQuery | None
+    tolerations: Sequence[Raw]
+
+    @classmethod
+    def of(cls, pod: Raw) -> "Wishes":
+        """The wishes of a pod; an affinity that cannot be understood takes no node."""
+        required = look(pod, "spec", "affinity", "nodeAffinity", REQUIRED)
+        try:
+            query = None if required is None else from_node_selector(required)
+        except SelectorError:
+            query = NodeQuery()
+        return cls(look(pod, "spec", "nodeSelector") or {}, query, look(pod, "spec", "tolerations") or ())
+
+    def select(self, room: Room) -> bool:
+        """Whether nodeSelector and required node affinity take this node."""
+        if any(room.labels.get(key) != value for key, value in self.selector.items()):
+            return False
+        return self.required is None or self.required.matches(room.name, room.labels)
+
+    def repelled(self, room: Room) -> Raw | None:
+        """The taint of the node that keeps the pod away, if one does."""
+        for taint in room.taints:
+            if not any(tolerates(one, taint) for one in self.tolerations):
+                return taint
+        return None
+
+    def admit(self, room: Room) -> bool:
+        """Whether the pod may be on this node, room or not."""
+        return self.select(room) and self.repelled(room) is None
 
 
-def repelled(pod: Raw, node: Raw) -> Raw | None:
-    """The taint of the node that keeps the pod away, if one does."""
-    taints = list(look(node, "spec", "taints") or ())
+def _taints(node: Raw) -> Iterator[Raw]:
+    for taint in look(node, "spec", "taints") or ():
+        if taint.get("effect") in ("NoSchedule", "NoExecute"):
+            yield taint
     if look(node, "spec", "unschedulable"):
-        taints.append({"key": UNSCHEDULABLE, "effect": "NoSchedule"})
-    tolerations = look(pod, "spec", "tolerations") or ()
-    for taint in taints:
-        if taint.get("effect") in ("NoSchedule", "NoExecute") and not any(tolerates(one, taint) for one in tolerations):
-            return dict(taint)
-    return None
+        yield {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
 
 
 def tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
