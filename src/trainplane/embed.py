@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 from aiohttp import web
 
 from trainplane import __version__
+from trainplane.api.documents import parse
 from trainplane.api.meta import Raw
 from trainplane.cluster import kubeconfig
+from trainplane.cluster.access import AUTHENTICATED
 from trainplane.cluster.account_tokens import AccountTokens
 from trainplane.cluster.admission import Admission, Table
 from trainplane.cluster.api import Api
@@ -37,7 +40,12 @@ ADMISSION: Table = {
     "jobsets.jobset.x-k8s.io": Admission(jobset.default, jobset.validate),
 }
 """What admits objects, by resource."""
-NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+SYSTEM = "kubeflow-system"
+"""Where Kubeflow's clients look for what a Trainer says of itself."""
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system", SYSTEM)
+PUBLIC = "kubeflow-trainer-public"
+TRAINER_VERSION = "v2.3.0"
+"""The Kubeflow Trainer whose API is served."""
 ROOT_CERTIFICATE = "kube-root-ca.crt"
 KUBECONFIG = "kubeconfig"
 
@@ -164,9 +172,39 @@ def companions(authority: str) -> list[Raw]:
 async def furnish(api: Api) -> None:
     """Make what every cluster has, where it is missing."""
     spaces: list[Raw] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
-    async with asyncio.TaskGroup() as makers:
-        for raw in (*spaces, *CLUSTER_ROLES, *CLUSTER_ROLE_BINDINGS):
-            makers.create_task(_ensure(api, raw))
+    for group in ((*spaces, *CLUSTER_ROLES, *CLUSTER_ROLE_BINDINGS), (*public(), *runtimes())):
+        async with asyncio.TaskGroup() as makers:
+            for raw in group:
+                makers.create_task(_ensure(api, raw))
+
+
+def public() -> list[Raw]:
+    """What everybody may read of the Trainer that is here."""
+    rbac, metadata = "rbac.authorization.k8s.io", {"name": PUBLIC, "namespace": SYSTEM}
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [PUBLIC], "verbs": ["get"]}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata,
+            "data": {"kubeflow_trainer_version": TRAINER_VERSION},
+        },
+        {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": metadata, "rules": [rule]},
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": PUBLIC},
+            "subjects": [{"apiGroup": rbac, "kind": "Group", "name": AUTHENTICATED}],
+        },
+    ]
+
+
+def runtimes() -> list[Raw]:
+    """The built-in runtimes."""
+    folder = files("trainplane").joinpath("runtimes")
+    texts = [file.read_bytes() for file in folder.iterdir() if file.name.endswith(".yaml")]
+    return [document.value for text in texts for document in parse(text).documents]
 
 
 async def _ensure(api: Api, raw: Raw) -> None:

@@ -235,7 +235,8 @@ def test_a_dialect_shows_the_hub_s_objects(tmp_path: Path) -> None:
             made["metadata"]["uid"],
         )
         _, listed, _ = await call("GET", dialect)
-        assert [item["apiVersion"] for item in listed["items"]] == ["ome.io/v1beta1"]
+        assert {item["apiVersion"] for item in listed["items"]} == {"ome.io/v1beta1"}
+        assert "r" in [item["metadata"]["name"] for item in listed["items"]]
         merge = {"Content-Type": "application/merge-patch+json"}
         await call("PATCH", f"{dialect}/r", body=b'{"spec":{"mlPolicy":{"numNodes":3}}}', headers=merge)
         _, found, _ = await call("GET", f"{hub}/r")
@@ -260,5 +261,15 @@ def test_events_are_one_store_seen_through_two_groups(tmp_path: Path) -> None:
         assert (seen["message"], seen["involvedObject"]["name"], seen["apiVersion"]) == ("n", "p", "v1")
         _, found, _ = await call("GET", f"{new}?fieldSelector=regarding.name%3Dp")
         assert [item["note"] for item in found["items"]] == ["n"]
+
+    serve(tmp_path, story)
+
+
+def test_a_new_cluster_has_the_built_in_runtimes_and_says_which_trainer_it_is(tmp_path: Path) -> None:
+    async def story(call: Caller) -> None:
+        _, found, _ = await call("GET", "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes")
+        assert "torch-distributed" in [item["metadata"]["name"] for item in found["items"]]
+        _, public, _ = await call("GET", "/api/v1/namespaces/kubeflow-system/configmaps/kubeflow-trainer-public")
+        assert public["data"] == {"kubeflow_trainer_version": "v2.3.0"}
 
     serve(tmp_path, story)

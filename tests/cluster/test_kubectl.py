@@ -116,6 +116,8 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
 
     run("apply -f -", given=RUNTIME)
     run("apply -f -", given=POD)
+    run("run gone --image=example.test/c:1")
+    run("create quota kept --hard=pods=50")
     yield run
     cluster.close()
 
@@ -156,7 +158,7 @@ def test_train_jobs(kubectl: Kubectl) -> None:
 
 
 def test_pods_are_shown_labelled_and_patched(kubectl: Kubectl) -> None:
-    assert kubectl("get pods --no-headers").stdout.split()[:3] == ["p", "0/1", "Pending"]
+    assert kubectl("get pods p --no-headers").stdout.split()[:3] == ["p", "0/1", "Pending"]
     assert "example.test/c:1" in kubectl("describe pod p").stdout
     kubectl("label pod p tier=one")
     kubectl("annotate pod p note=two")
@@ -196,14 +198,14 @@ def test_pods_are_shown_labelled_and_patched(kubectl: Kubectl) -> None:
         ("create job made --image=example.test/c:1", "job.batch/made created"),
         ("create priorityclass made --value=5", "priorityclass.scheduling.k8s.io/made created"),
         ("run made --image=example.test/c:1", "pod/made created"),
-        ("get all", "job.batch/made"),
+        ("get all", "pod/p"),
         ("events", "No events found"),
         ("wait --for=jsonpath={.status.phase}=Active ns/default --timeout=20s", "condition met"),
         ("get pods -o custom-columns=N:.metadata.name,P:.status.phase", "Pending"),
         ("get pods --sort-by=.metadata.name", "NAME"),
         ("get cm --chunk-size=1", "kube-root-ca.crt"),
-        ("delete pod made --force --grace-period=0", "deleted"),
-        ("delete quota made --dry-run=server", "(server dry run)"),
+        ("delete pod gone --force --grace-period=0", "deleted"),
+        ("delete quota kept --dry-run=server", "(server dry run)"),
     ],
 )
 def test_what_people_type(kubectl: Kubectl, words: str, seen: str) -> None:

@@ -50,6 +50,8 @@ BODY_LIMIT = 3 * 1024 * 1024
 BODY_TIME = 30.0
 """How long a client may take to send its body."""
 HEADER_LIMIT = 64 * 1024
+KEEP_ALIVE = 600.0
+"""How long an idle connection stays: one that closes just as a client writes is an error to its user."""
 _HEALTH = ("healthz", "livez", "readyz")
 _CHECKS = ("ping", "log", "etcd")
 _LOG = logging.getLogger("trainplane.http")
@@ -373,7 +375,7 @@ async def start(app: App, *, host: str, port: int, tls: Any) -> tuple[web.Server
         max_line_size=HEADER_LIMIT,
         max_field_size=HEADER_LIMIT,
         access_log=None,
-        keepalive_timeout=90.0,
+        keepalive_timeout=KEEP_ALIVE,
     )
     runner = web.ServerRunner(server, shutdown_timeout=5.0)
     await runner.setup()
