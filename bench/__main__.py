@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from bench.beginning import beginning
 from bench.documents import fill, trainjob
 from bench.measure import Row, interleaved, rates, table
 from bench.rendering import growth, profile, rendering
@@ -85,7 +86,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=21, help="runs of each command (default 21)")
     given = parser.parse_args()
     words = table([decoding()])
-    commands = table([*starting(rounds=given.rounds), linting(rounds=max(3, given.rounds // 4))])
+    few = max(3, given.rounds // 4)
+    commands = table([*starting(rounds=given.rounds), linting(rounds=few), *beginning(rounds=few)])
     renders = table([*rendering(), *growth()])
     stores = table(storing())
     profiles = "\n\n".join(profile(blame=blame) for blame in (False, True))
