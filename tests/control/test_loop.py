@@ -73,7 +73,10 @@ def test_a_controller_that_raises_says_so_is_retried_and_leaves_the_others_alone
                 assert {(raw["type"], raw["reason"], raw["reportingController"]) for raw in events} == {
                     ("Warning", "ReconcileFailed", "broken")
                 }
-                assert events[0]["note"].startswith("the broken controller failed (KeyError: 'spec')")
+                (event,) = events
+                assert event["note"].startswith("the broken controller failed and tries again")
+                assert event["note"].endswith("KeyError: 'spec'")
+                assert event["series"]["count"] > 2
                 assert loop.metrics.errors.value("broken", "KeyError") == len(moments) - 1
                 assert loop.metrics.errors.value("well", "KeyError") == 0
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from trainplane.api.kinds import DIALECT_KINDS, KINDS, Kind
@@ -14,8 +14,8 @@ from trainplane.control.metrics import Labels, Metrics
 from trainplane.control.queue import BackOff, Queue
 from trainplane.control.record import Clock, Recorder
 from trainplane.control.reflector import Reflector, Scope
-from trainplane.control.unseen import PATIENCE, Key, Sort, Unseen
-from trainplane.control.waking import wakened
+from trainplane.control.unseen import PATIENCE, Key, Unseen
+from trainplane.control.waking import Interest, Sort, interests, wakened
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import Record, SetStatus
 from trainplane.reconcile.view import Ref
@@ -68,14 +68,14 @@ class Loop:
             raise ValueError("every controller needs a name of its own")
         self.reflectors = [
             Reflector(
-                scopes.get(sort) or Scope(self._row(sort, names)),
+                scopes.get(sort) or Scope(self._row(sort, interested)),
                 client,
                 self.live,
                 unseen=self._unseen,
-                tell=partial(self._tell, sort),
+                tell=partial(self._tell, interested),
                 back_off=back_off,
             )
-            for sort, names in interests(controllers).items()
+            for sort, interested in interests(controllers).items()
         ]
         self._measure()
 
@@ -95,23 +95,27 @@ class Loop:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody has anything to do now, or waits for what was written."""
-        return not len(self._unseen) and not any(len(queue) or queue.running for queue in self.queues.values())
+        """Whether nobody has anything to do now, or soon, or waits for what was written."""
+        now = self._time()
+        busy = any(len(queue) or queue.running for queue in self.queues.values())
+        return not busy and not len(self._unseen) and all(until <= now for until in self._calm.values())
 
-    def _row(self, sort: Sort, names: Iterable[str]) -> Kind:
+    def _row(self, sort: Sort, interested: Iterable[Interest]) -> Kind:
         row = self._rows.get(sort)
         if row is None:
-            raise ValueError(f"{', '.join(names)}: there is no kind {sort[1]} in the group {sort[0] or 'core'!r}")
+            names = ", ".join(each.controller.name for each in interested)
+            raise ValueError(f"{names}: there is no kind {sort[1]} in the group {sort[0] or 'core'!r}")
         return row
 
-    def _tell(self, sort: Sort, before: Raw | None, after: Raw | None) -> None:
-        for controller in self.controllers:
-            queue = self.queues[controller.name]
+    def _tell(self, interested: Iterable[Interest], before: Raw | None, after: Raw | None) -> None:
+        for interest in interested:
+            queue = self.queues[interest.controller.name]
             try:
-                for ref in wakened(controller, sort, before, after, view=self.live, rows=self._rows):
+                for ref in wakened(interest, before, after, view=self.live, rows=self._rows):
                     queue.add(ref)
-            except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, is no reason to stop watching
-                self._fault(controller, error, f"when {sort[1]} {(after or before or {})['metadata']['name']} changed")
+            except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, must not end the watch
+                changed = Ref.of(after or before or {})
+                self._fault(interest.controller, error, f"when {changed.kind} {changed.name} changed")
 
     async def _work(self, controller: Controller) -> None:
         queue = self.queues[controller.name]
@@ -145,10 +149,10 @@ class Loop:
             failed = await self._actor.act(controller, ref, decision)
         except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, must not take the others down
             self._fault(controller, error, f"at {ref.kind} {ref.namespace}/{ref.name}")
-            delay = queue.retry(ref)
-            note = f"the {controller.name} controller failed ({fault(error)}) and tries again in {delay:g} s"
+            queue.retry(ref)
             if ref.kind:
-                await self._actor.record(controller, Record(ref, "Warning", FAILED, f"{note}; please report this"))
+                note = f"the {controller.name} controller failed and tries again; please report this: {fault(error)}"
+                await self._actor.record(controller, Record(ref, "Warning", FAILED, note))
             return
         self.metrics.reconciles.observe(self._time() - began, controller.name)
         if failed:
@@ -193,23 +197,6 @@ async def run(
     narrow = {(scope.kind.group, scope.kind.kind): scope for scope in scopes}
     loop = Loop(controllers, client, clock, scopes=narrow, metrics=metrics, instance=instance)
     await loop.run(workers=workers)
-
-
-def interests(controllers: Iterable[Controller]) -> dict[Sort, list[str]]:
-    """The kinds that have to be watched, and who wants each."""
-    found: dict[Sort, list[str]] = {}
-    for controller in controllers:
-        for sort in dict.fromkeys(_sorts(controller)):
-            found.setdefault(sort, []).append(controller.name)
-    return found
-
-
-def _sorts(controller: Controller) -> Iterator[Sort]:
-    if controller.kind:
-        yield controller.group, controller.kind
-    yield from controller.owns
-    yield from (sort for sort, _ in controller.watches)
-    yield from controller.reads
 
 
 def states(live: Live) -> Mapping[Labels, float]:

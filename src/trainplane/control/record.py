@@ -23,7 +23,7 @@ LONGEST_NAME = 220
 SERIES = timedelta(minutes=6)
 """How long after the last time the same words belong to the same series."""
 QUIET = timedelta(seconds=10)
-"""How long a count may be out of date, so that a storm of events is not one of writes."""
+"""How long a count that has not doubled may be out of date, so that a storm of events is not one of writes."""
 MOST = 4096
 """How many series are remembered."""
 TRIES = 5
@@ -95,7 +95,8 @@ class Recorder:
         """Count an Event once more; False where it is gone."""
         series.count += 1
         series.last = now
-        if series.count > 2 and now - series.told < QUIET:
+        doubled = series.count.bit_count() == 1
+        if not doubled and now - series.told < QUIET:
             return True
         series.told = now
         patch = {"series": {"count": series.count, "lastObservedTime": micro_time(now)}}

@@ -8,15 +8,16 @@ from typing import TypeAlias
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.control.live import Live
+from trainplane.control.waking import Sort
 from trainplane.reconcile.view import Ref
 
 Key: TypeAlias = tuple[str, Ref]
 """Whose look it is, by the controller's name, and at what."""
-Sort: TypeAlias = tuple[str, str]
-"""A group and a kind."""
 
 PATIENCE = 10.0
 """Seconds after which a write counts as seen: the watch may be of a part of the cluster that the object is not in."""
+_SLACK = 64
+"""How many entries of a heap may be out of date before it is made anew."""
 
 
 @dataclass(slots=True)
@@ -61,7 +62,11 @@ class Unseen:
         debt = self._debt(key)
         debt.versions[sort] = max(int(version), debt.versions.get(sort, 0))
         self._count += 1
-        heapq.heappush(self._by_version.setdefault(sort, []), (int(version), self._count, key))
+        waiting = self._by_version.setdefault(sort, [])
+        heapq.heappush(waiting, (int(version), self._count, key))
+        if len(waiting) > 2 * len(self._debts) + _SLACK:
+            waiting[:] = [entry for entry in waiting if self._is_owed(sort, entry[0], entry[2])]
+            heapq.heapify(waiting)
 
     def deleted(self, key: Key, ref: Ref, uid: str) -> None:
         """An object was deleted for a key."""
@@ -119,6 +124,10 @@ class Unseen:
         debt = self._debts.setdefault(key, _Debt(self._time()))
         debt.since = self._time()
         return debt
+
+    def _is_owed(self, sort: Sort, version: int, key: Key) -> bool:
+        debt = self._debts.get(key)
+        return debt is not None and debt.versions.get(sort) == version
 
     def _release(self, ref: Ref, key: Key) -> None:
         keys = self._by_ref.get(ref, set())

@@ -1,38 +1,56 @@
 """Waking: which objects want another look when one has changed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
-from trainplane.reconcile.controller import Controller
+from trainplane.reconcile.controller import Controller, Wake
 from trainplane.reconcile.view import Ref, View, group_of
+
+Sort: TypeAlias = tuple[str, str]
+"""A group and a kind."""
+
+
+class Interest(NamedTuple):
+    """Why a controller cares for a kind: it decides for it, it makes it, or it has itself woken by it."""
+
+    controller: Controller
+    is_its_own: bool
+    owns: bool
+    wakes: tuple[Wake, ...]
+
+
+def interests(controllers: Iterable[Controller]) -> dict[Sort, list[Interest]]:
+    """Who cares for each kind that has to be watched."""
+    found: dict[Sort, list[Interest]] = {}
+    for each in controllers:
+        own = [(each.group, each.kind)] if each.kind else []
+        for sort in dict.fromkeys((*own, *each.owns, *(sort for sort, _ in each.watches), *each.reads)):
+            wakes = tuple(wake for watched, wake in each.watches if watched == sort)
+            found.setdefault(sort, []).append(Interest(each, sort in own, sort in each.owns, wakes))
+    return found
 
 
 def wakened(
-    controller: Controller,
-    sort: tuple[str, str],
-    before: Raw | None,
-    after: Raw | None,
-    *,
-    view: View,
-    rows: Mapping[tuple[str, str], Kind],
+    interest: Interest, before: Raw | None, after: Raw | None, *, view: View, rows: Mapping[Sort, Kind]
 ) -> Iterator[Ref]:
-    """The objects of a controller that want a look after this change: itself, its owner, and whom its watches name.
+    """What wants a look after this change: the object itself, its owner, and whom the watches name.
 
     An object that changed its owners or labels wakes those it belonged to as well.
     """
-    raws = [raw for raw in (after, before if after is None or _moved(before, after) else None) if raw is not None]
-    for raw in raws:
-        if sort == (controller.group, controller.kind):
+    for raw in (after, before if after is None or _moved(before, after) else None):
+        if raw is None:
+            continue
+        if interest.is_its_own:
             yield Ref.of(raw)
-        if sort in controller.owns:
-            yield from owners(controller, raw, rows)
-        for watched, wake in controller.watches:
-            if watched == sort:
-                yield from wake(raw, view)
+        if interest.owns:
+            yield from owners(interest.controller, raw, rows)
+        for wake in interest.wakes:
+            yield from wake(raw, view)
 
 
-def owners(controller: Controller, raw: Raw, rows: Mapping[tuple[str, str], Kind]) -> Iterator[Ref]:
+def owners(controller: Controller, raw: Raw, rows: Mapping[Sort, Kind]) -> Iterator[Ref]:
     """The objects of a controller's kind that control this one."""
     metadata, row = raw["metadata"], rows.get((controller.group, controller.kind))
     for owner in metadata.get("ownerReferences") or ():
