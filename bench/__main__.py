@@ -11,6 +11,7 @@ import yaml
 from bench.beginning import beginning
 from bench.documents import fill, trainjob
 from bench.measure import Row, interleaved, rates, table
+from bench.placing import placing
 from bench.rendering import growth, profile, rendering
 from bench.storing import storing
 from tools import ROOT, bold
@@ -90,12 +91,17 @@ def main() -> None:
     commands = table([*starting(rounds=given.rounds), linting(rounds=few), *beginning(rounds=few)])
     renders = table([*rendering(), *growth()])
     stores = table(storing())
+    places = table(placing())
     profiles = "\n\n".join(profile(blame=blame) for blame in (False, True))
     print(f"{bold('The words')}\n\n{words}\n\n{bold('Rendering')}\n\n{renders}\n")
     print(f"{bold('What dominates rendering, plain and with blame')}\n\n{profiles}\n")
-    print(f"{bold('The store')}\n\n{stores}\n\n{bold('The command')}\n\n{commands}")
+    print(
+        f"{bold('The store')}\n\n{stores}\n\n{bold('The scheduler')}\n\n{places}\n\n{bold('The command')}\n\n{commands}"
+    )
     if given.record:
-        page = PAGE_TEXT.format(words=words, renders=renders, profiles=profiles, stores=stores, commands=commands)
+        page = PAGE_TEXT.format(
+            words=words, renders=renders, profiles=profiles, stores=stores, places=places, commands=commands
+        )
         PAGE.write_text(page, encoding="utf-8")
 
 
@@ -126,6 +132,12 @@ What dominates, plain and then with blame, over 200 renders:
 On the disk that holds temporary files. An acknowledged create is on that disk, so its figure is mostly the disk's.
 
 {stores}
+
+## The scheduler
+
+Processor time of one decision; the View is there already.
+
+{places}
 
 ## The command
 

@@ -141,6 +141,18 @@ def test_too_many_pods_and_extended_resources() -> None:
     )
 
 
+def test_a_pod_that_cannot_be_understood() -> None:
+    """It is told once, and places nobody else in danger."""
+    broken = pod(
+        "p", spec={"nodeSelector": {}, "containers": [{"name": "m", "resources": {"requests": {"cpu": "much"}}}]}
+    )
+    decision = decide(node("a"), broken, pod("q"))
+    assert messages(decision)["p"].startswith("the pod cannot be understood: cpu: 'much' is no quantity")
+    assert binds(decision) == {"q": "a"}
+    status = {"phase": "Pending", **decision.actions[0].patch["status"]}  # type: ignore[union-attr]
+    assert messages(decide(node("a"), {**broken, "status": status})) == {}
+
+
 def test_no_nodes() -> None:
     """A cluster without nodes says so."""
     assert messages(decide(pod("p"))) == {"p": "no nodes available to schedule pods"}

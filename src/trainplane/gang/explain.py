@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from trainplane.api.meta import Raw
+from trainplane.api.ref import Ref
 from trainplane.gang.filters import FULL, NO_PORT, NOT_APART, UNWELCOME, never_holds
 from trainplane.gang.fit import Pod
 from trainplane.gang.gangs import Gang
@@ -86,9 +87,9 @@ def overdue(gang: Gang, now: datetime) -> str:
     return f" It has waited longer than its scheduleTimeoutSeconds of {limit}." if late else ""
 
 
-def condition(pod: Pod) -> Raw:
-    """The pod's condition PodScheduled, {} where it has none."""
-    for each in (pod.raw.get("status") or {}).get("conditions") or ():
+def condition(raw: Raw) -> Raw:
+    """A pod's condition PodScheduled, {} where it has none."""
+    for each in (raw.get("status") or {}).get("conditions") or ():
         if each.get("type") == SCHEDULED:
             found: Raw = each
             return found
@@ -97,7 +98,7 @@ def condition(pod: Pod) -> Raw:
 
 def told_at(pod: Pod, patience: timedelta) -> datetime | None:
     """When the pod may next be told why it waits; None where it does not say when it was made."""
-    said = condition(pod)
+    said = condition(pod.raw)
     made = _time(pod.created)
     if said.get("reason") != UNSCHEDULABLE:
         return made and made + patience
@@ -109,7 +110,12 @@ def told_at(pod: Pod, patience: timedelta) -> datetime | None:
 
 def tell(pod: Pod, message: str, now: datetime, *, reason: str = UNSCHEDULABLE) -> list[Action]:
     """The condition and the event that say why a pod waits; [] where it says so already."""
-    said = condition(pod)
+    return say(pod.raw, message, now, reason=reason)
+
+
+def say(raw: Raw, message: str, now: datetime, *, reason: str = UNSCHEDULABLE) -> list[Action]:
+    """The same for a pod that may be unreadable."""
+    said, ref, uid = condition(raw), Ref.of(raw), raw["metadata"].get("uid", "")
     if (said.get("status"), said.get("reason"), said.get("message")) == ("False", reason, message):
         return []
     stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -122,9 +128,9 @@ def tell(pod: Pod, message: str, now: datetime, *, reason: str = UNSCHEDULABLE) 
         "lastProbeTime": stamp if since else None,
         "lastTransitionTime": since or stamp,
     }
-    others = [each for each in (pod.raw.get("status") or {}).get("conditions") or () if each.get("type") != SCHEDULED]
-    patch = Patch(pod.ref, {"status": {"conditions": [*others, new]}}, pod.uid, "status")
-    return [patch, Record(pod.ref, "Warning", "FailedScheduling", message)] if reason == UNSCHEDULABLE else [patch]
+    others = [each for each in (raw.get("status") or {}).get("conditions") or () if each.get("type") != SCHEDULED]
+    patch = Patch(ref, {"status": {"conditions": [*others, new]}}, uid, "status")
+    return [patch, Record(ref, "Warning", "FailedScheduling", message)] if reason == UNSCHEDULABLE else [patch]
 
 
 def _time(text: str) -> datetime | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import QuantityError
@@ -38,6 +39,9 @@ class Gang:
     """minResources, in billionths."""
     trouble: str = ""
     """Why it cannot even be tried."""
+    heard: datetime | None = None
+    """When its pods may next be told why they wait, once somebody has worked it out."""
+    _signature: tuple[object, ...] = ()
 
     @property
     def need(self) -> int:
@@ -57,10 +61,14 @@ class Gang:
     @property
     def signature(self) -> tuple[object, ...]:
         """Two gangs of one signature find room or not alike; a gang whose neighbours matter is like no other."""
-        shapes = tuple(id(pod.shape) for pod in self.waiting)
-        if any(pod.shape.sociable for pod in self.waiting):
-            return (self.name, *(pod.uid for pod in self.waiting))
-        return shapes, self.need, self.near, tuple(sorted((self.least or {}).items()))
+        if not self._signature:
+            if any(pod.shape.sociable for pod in self.waiting):
+                self._signature = (self.queue, self.name, *(pod.uid for pod in self.waiting))
+            else:
+                shapes = tuple(id(pod.shape) for pod in self.waiting)
+                least = tuple(sorted((self.least or {}).items()))
+                self._signature = (self.queue, shapes, self.need, self.near, least)
+        return self._signature
 
     def requests(self) -> dict[str, int]:
         """What its quorum asks together, the first pods counted."""
@@ -76,16 +84,35 @@ def requested(pods: list[Pod]) -> dict[str, int]:
     return total
 
 
-def gangs(ledger: Ledger, view: View, *, schedulers: frozenset[str]) -> Iterator[Gang]:
-    """Every gang with pods that wait for a node."""
+Known = dict[GroupKey, Gang | None]
+"""The gangs of the last look, None where no pod of the PodGroup waited; good for PodGroups whose pods did not move."""
+
+
+def gangs(ledger: Ledger, view: View, known: Known, *, schedulers: frozenset[str]) -> Iterator[Gang]:
+    """Every gang with pods that wait for a node; `known` is brought up to date."""
     for pod in ledger.singles.values():
         if pod.waiting and pod.scheduler in schedulers:
             queue = pod.queue or DEFAULT_QUEUE
             yield Gang(_full(pod.ref), pod.ref, queue, pod.priority, pod.created, [pod], [], 1)
+    for key in ledger.moved:
+        known.pop(key, None)
     for key, members in ledger.groups.items():
+        if key in known:
+            found = known[key]
+            if found is None or _is_current(found, view):
+                if found is not None:
+                    yield found
+                continue
         waiting = [pod for pod in members.values() if pod.waiting and pod.scheduler in schedulers]
-        if waiting:
-            yield gang(key, list(members.values()), waiting, view)
+        found = known[key] = gang(key, list(members.values()), waiting, view) if waiting else None
+        if found is not None:
+            yield found
+
+
+def _is_current(found: Gang, view: View) -> bool:
+    # A class may change its value, so a gang that names one is read anew.
+    group = view.get(found.ref)
+    return group is found.group and not ((group or {}).get("spec") or {}).get("priorityClassName")
 
 
 def gang(key: GroupKey, members: list[Pod], waiting: list[Pod], view: View) -> Gang:

@@ -15,11 +15,12 @@ from trainplane.gang.explain import (
     gang_sentence,
     overdue,
     refusal,
+    say,
     tell,
     told_at,
 )
 from trainplane.gang.fit import COSCHEDULING, VOLCANO, Node, Pod
-from trainplane.gang.gangs import Gang, gangs, requested
+from trainplane.gang.gangs import Gang, Known, gangs, requested
 from trainplane.gang.groups import status
 from trainplane.gang.ledger import Ledger
 from trainplane.gang.place import Placer
@@ -57,6 +58,7 @@ class Scheduler:
         self.ends = ends
         self.patience = patience
         self.groups: dict[Ref, Raw] = {}
+        self.known: Known = {}
 
     def schedule(self, view: View, now: datetime) -> Decision:
         """What should be done about all pods now."""
@@ -105,7 +107,8 @@ class _Look:
         """Give every gang its turn."""
         self._gated_and_unreadable()
         lines: dict[str, list[Gang]] = {}
-        for gang in gangs(self.ledger, self.view, schedulers=self.scheduler.schedulers):
+        scheduler = self.scheduler
+        for gang in gangs(self.ledger, self.view, scheduler.known, schedulers=scheduler.schedulers):
             trouble = gang.trouble or self.queues.trouble(gang)
             if trouble:
                 self._tell(gang, trouble + ".")
@@ -127,7 +130,7 @@ class _Look:
 
     def _turn(self, gang: Gang) -> list[Gang]:
         """Bind the gang or say why not; what is left of a gang that was bound waits as single pods."""
-        signature = (gang.queue, *gang.signature)
+        signature = gang.signature
         if signature in self.failed:
             self.waiting.append(gang)
             self._tell_no_room(gang, signature)
@@ -321,26 +324,35 @@ class _Look:
         return gang.waiting[0].scheduler or "default-scheduler"
 
     def _is_due(self, gang: Gang) -> bool:
-        return any((at := told_at(pod, self.scheduler.patience)) is None or at <= self.now for pod in gang.waiting)
+        if gang.heard is None:
+            times = [told_at(pod, self.scheduler.patience) for pod in gang.waiting]
+            gang.heard = min((at for at in times if at is not None), default=None) if None not in times else self.now
+        return gang.heard is not None and gang.heard <= self.now
 
     def _tell(self, gang: Gang, text: str) -> None:
+        if not self._is_due(gang):
+            self._come_back(gang.heard)
+            return
         late = overdue(gang, self.now) if gang.group is not None else ""
         for pod in gang.waiting:
             at = told_at(pod, self.scheduler.patience)
             if at is not None and at > self.now:
-                left = at - self.now
-                self.again = left if self.again is None else min(self.again, left)
+                self._come_back(at)
             else:
                 self.actions += tell(pod, text + late, self.now)
 
+    def _come_back(self, at: datetime | None) -> None:
+        if at is not None:
+            left = at - self.now
+            self.again = left if self.again is None else min(self.again, left)
+
     def _gated_and_unreadable(self) -> None:
         for pod in self.ledger.pods.values():
-            if pod.gated and not pod.deleting and condition(pod).get("reason") != GATED:
+            if pod.gated and not pod.deleting and condition(pod.raw).get("reason") != GATED:
                 self.actions += tell(pod, GATED_NOTE, self.now, reason=GATED)
         for raw, why in self.ledger.unreadable.values():
-            note = f"the pod cannot be understood: {why}"
-            if (raw.get("spec") or {}).get("nodeName") is None:
-                self.actions.append(Record(Ref.of(raw), "Warning", "FailedScheduling", note))
+            if not (raw.get("spec") or {}).get("nodeName"):
+                self.actions += say(raw, f"the pod cannot be understood: {why}", self.now)
 
 
 def _alone(gang: Gang, pods: list[Pod]) -> list[Gang]:
@@ -348,6 +360,8 @@ def _alone(gang: Gang, pods: list[Pod]) -> list[Gang]:
     return [
         replace(
             gang,
+            heard=None,
+            _signature=(),
             name=f"{pod.namespace}/{pod.ref.name}",
             waiting=[pod],
             quorum=1,
