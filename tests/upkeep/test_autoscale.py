@@ -114,7 +114,7 @@ def test_a_pod_without_figures_counts_as_busy_before_shrinking() -> None:
 def test_a_pod_that_is_not_ready_counts_as_idle_before_growing() -> None:
     late = pod("b", phase="Pending")
     assert propose_for(pod("a"), uses={"a": "1600m"}, current=1) == 2
-    assert propose_for(pod("a"), late, uses={"a": "1600m"}, current=2) == 2, "two are asked for, and one is on its way"
+    assert propose_for(pod("a"), late, uses={"a": "1700m"}, current=2) == 2, "nearly enough, and one is on its way"
     assert propose_for(pod("a"), late, uses={"a": "400m"}, current=2) == 1, "it does not keep the others from going"
 
 

@@ -250,5 +250,12 @@ def said(type_: str, reason: str, message: str) -> Raw:
     return {"type": type_, "status": "True", "reason": reason, "message": message}
 
 
-AUTOSCALE = Controller(name="autoscale", group="autoscaling", kind="HorizontalPodAutoscaler", reconcile=reconcile)
-"""The controller of autoscalers; it looks every 15 s, for metrics come when they come."""
+AUTOSCALE = Controller(
+    name="autoscale",
+    group="autoscaling",
+    kind="HorizontalPodAutoscaler",
+    reconcile=reconcile,
+    reads=(("", "Pod"), ("trainer.kubeflow.org", "TrainJob")),
+    reports_as="horizontal-pod-autoscaler",
+)
+"""The controller of autoscalers; it looks every 15 s. Whoever measures pods puts their PodMetrics into the View."""

@@ -255,6 +255,8 @@ ENDPOINT_SLICES = Controller(
     reconcile=slices,
     owns=(("discovery.k8s.io", "EndpointSlice"),),
     watches=((("", "Pod"), before),),
+    reads=(("batch", "Job"), ("", "Node")),
+    reports_as="endpoint-slice-controller",
 )
 """The controller of EndpointSlices."""
 ENDPOINTS = Controller(
@@ -264,5 +266,7 @@ ENDPOINTS = Controller(
     reconcile=endpoints,
     owns=(("", "Endpoints"),),
     watches=((("", "Pod"), before),),
+    reads=(("batch", "Job"),),
+    reports_as="endpoint-controller",
 )
 """The controller of Endpoints, which EndpointSlices replace; a cluster may do without it and save the writes."""

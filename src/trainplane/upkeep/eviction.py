@@ -123,5 +123,12 @@ def on_node(node: Raw, view: View) -> Iterator[Ref]:
             yield Ref.of(pod)
 
 
-EVICTION = Controller(name="eviction", group="", kind="Pod", reconcile=reconcile, watches=((("", "Node"), on_node),))
+EVICTION = Controller(
+    name="eviction",
+    group="",
+    kind="Pod",
+    reconcile=reconcile,
+    watches=((("", "Node"), on_node),),
+    reports_as="taint-eviction-controller",
+)
 """The controller of pods on nodes that are lost, gone or not tolerated."""

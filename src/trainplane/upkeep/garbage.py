@@ -213,6 +213,7 @@ def garbage(kinds: Collection[Kind] = COLLECTED) -> tuple[Controller, ...]:
             kind=row.kind,
             reconcile=partial(collect, scopes=scopes),
             watches=tuple((key, partial(touched, group=row.group, kind=row.kind)) for key in rows),
+            reports_as="garbage-collector-controller",
         )
         for row in rows.values()
     )

@@ -143,5 +143,6 @@ NODE_HEALTH = Controller(
     kind="Node",
     reconcile=reconcile,
     watches=((("coordination.k8s.io", "Lease"), of_lease),),
+    reports_as="node-controller",
 )
 """The controller of nodes that are silent, and of the taints that follow from a node's conditions."""

@@ -63,6 +63,22 @@ CAUSES: tuple[Check, ...] = (
 """Of a job that has not ended: every cause comes before those that follow from it."""
 
 
+READS: tuple[tuple[str, str], ...] = (
+    ("", "ConfigMap"),
+    ("", "Node"),
+    ("", "PersistentVolumeClaim"),
+    ("", "Pod"),
+    ("batch", "Job"),
+    ("events.k8s.io", "Event"),
+    ("jobset.x-k8s.io", "JobSet"),
+    ("scheduling.volcano.sh", "PodGroup"),
+    ("scheduling.x-k8s.io", "PodGroup"),
+    ("trainer.kubeflow.org", "ClusterTrainingRuntime"),
+    ("trainer.kubeflow.org", "TrainingRuntime"),
+)
+"""(group, kind) of what causes are read from. Where a View lacks one of them less is told, and nothing wrong."""
+
+
 def cause_of(job: Raw, view: View, now: datetime) -> Cause | None:
     """The deepest cause that keeps a TrainJob from going on; None where nothing is known to."""
     scene = Scene(job, view, now)

@@ -1,0 +1,23 @@
+"""The table of chores: every controller that a cluster of our own needs besides those of jobs and of scheduling."""
+
+from trainplane.reconcile.controller import Controller
+from trainplane.upkeep.autoscale import AUTOSCALE
+from trainplane.upkeep.endpoints import ENDPOINT_SLICES, ENDPOINTS
+from trainplane.upkeep.eviction import EVICTION
+from trainplane.upkeep.garbage import garbage
+from trainplane.upkeep.namespaces import NAMESPACES
+from trainplane.upkeep.node_health import NODE_HEALTH
+from trainplane.upkeep.quota_status import QUOTA_STATUS
+from trainplane.upkeep.ttl import TTL
+
+UPKEEP: tuple[Controller, ...] = (
+    *garbage(),
+    *TTL,
+    NAMESPACES,
+    NODE_HEALTH,
+    EVICTION,
+    AUTOSCALE,
+    QUOTA_STATUS,
+    ENDPOINT_SLICES,
+    ENDPOINTS,
+)
