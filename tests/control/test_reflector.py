@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from tests.control.clusters import NAMESPACE, Cluster, cluster, config_map
 from trainplane.api.kinds import KINDS, Kind
 from trainplane.control import virtual
@@ -71,7 +73,7 @@ def test_it_tells_of_what_comes_changes_and_goes() -> None:
     virtual.run(main())
 
 
-def test_after_a_cut_it_goes_on_where_it_was_and_misses_nothing() -> None:
+def test_after_a_cut_it_goes_on_where_it_was_and_misses_nothing(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with cluster() as made, following(made) as seen:
             await made.api.create(config_map("a"))
@@ -89,6 +91,7 @@ def test_after_a_cut_it_goes_on_where_it_was_and_misses_nothing() -> None:
             assert seen.told == ["a came", "b came", "a went"], "nothing is told twice"
 
     virtual.run(main())
+    assert "configmaps cannot be watched, asking again in 8 s: the connection is cut" in caplog.messages
 
 
 def test_where_history_is_gone_it_lists_again_and_tells_the_difference() -> None:

@@ -103,8 +103,8 @@ class Actor:
             except (ApiError, OSError) as error:
                 failed = failure(action, error)
                 if failed.is_refusal:
-                    # What has no object of its own, as a scheduler, tells it of the object that it meant.
-                    about = ref if ref.kind else target(action)
+                    # A scheduler decides for the whole cluster, and tells of the pod that it meant.
+                    about = ref if ref.kind and not isinstance(action, Bind) else target(action)
                     await self.record(controller, Record(about, "Warning", failed.reason, failed.note))
                 return failed
         for said in chain.records:

@@ -1,6 +1,7 @@
 """Reflector: lists a kind, watches it from there, and has the Live View and whoever wants to know follow."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from typing import TypeAlias
 
@@ -21,6 +22,9 @@ Tell: TypeAlias = Callable[[Raw | None, Raw | None], None]
 PAGE = 500
 UNSERVED = 30.0
 """Seconds after which to ask again for a kind that the API does not serve; its CRD may have come."""
+
+
+_log = logging.getLogger(__name__)
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -82,6 +86,7 @@ class Reflector:
                 wait = UNSERVED
             except (ApiError, OSError) as error:
                 wait = max(self._fail(), error.retry_after if isinstance(error, ApiError) else 0.0)
+                _log.warning("%s cannot be watched, asking again in %g s: %s", self.scope.kind.resource, wait, error)
             await asyncio.sleep(wait)
 
     def _fail(self) -> float:
