@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.cli.clusters import Clusters, fetch, open_stream
 from tests.places import ROOT
+from trainplane.embed import NAMESPACES
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -116,7 +117,7 @@ def test_what_is_no_backup_changes_nothing(clusters: Clusters) -> None:
         if running:
             assert _names(clusters) == ["kube-root-ca.crt"]
             clusters.run("down")
-    assert clusters.state()["objects"]["configmaps"] == 4
+    assert clusters.state()["objects"]["namespaces"] == len(NAMESPACES)
 
 
 def test_there_must_be_a_cluster_to_back_up(clusters: Clusters) -> None:

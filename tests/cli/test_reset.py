@@ -8,6 +8,7 @@ import sys
 import yaml
 
 from tests.cli.clusters import Clusters, fetch
+from trainplane.embed import NAMESPACES
 
 
 def test_it_names_what_will_go_and_asks(clusters: Clusters) -> None:
@@ -18,7 +19,7 @@ def test_it_names_what_will_go_and_asks(clusters: Clusters) -> None:
     (volumes / "model.bin").write_bytes(b"x" * 5_000)
     said = clusters.refusal("reset")
     assert f"process {clusters.processes[0]} on " in said
-    assert "4 namespaces" in said
+    assert f"{len(NAMESPACES)} namespaces" in said
     assert "the certificates and 1 token in " in said
     assert f"kept: {clusters.folder() / 'volumes'}, the folders behind claims (5.0 kB)" in said
     assert "add --yes" in said

@@ -6,9 +6,11 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import datetime
 
 from tests.cli.clusters import Clusters, fetch
+from trainplane.embed import NAMESPACES
 
 
 def test_status_tells_what_runs_and_what_it_holds(clusters: Clusters) -> None:
@@ -20,7 +22,7 @@ def test_status_tells_what_runs_and_what_it_holds(clusters: Clusters) -> None:
     assert state["running"] is True
     assert state["pid"] == clusters.processes[0]
     assert state["server"] == clusters.target().server
-    assert state["objects"]["namespaces"] == 5
+    assert state["objects"]["namespaces"] == len(NAMESPACES) + 1
     assert state["revision"] >= int(made["metadata"]["resourceVersion"])
     assert state["bytes"] > 50_000
     assert state["problem"] is None
@@ -28,7 +30,7 @@ def test_status_tells_what_runs_and_what_it_holds(clusters: Clusters) -> None:
     assert ends["authority"] > ends["serving"] > datetime.fromisoformat(state["since"])
     said = clusters.run("status").stdout
     assert said.startswith(f"cluster trainplane is running at {state['server']}: process {state['pid']} for ")
-    assert "       5    namespaces\n" in said
+    assert f"       {len(NAMESPACES) + 1}    namespaces\n" in said
 
 
 def test_status_of_a_stopped_cluster_is_told_by_its_exit_code(clusters: Clusters) -> None:
@@ -54,6 +56,25 @@ def test_a_cluster_that_does_not_answer_is_said_to_be_so(clusters: Clusters) -> 
         os.kill(clusters.processes[0], signal.SIGCONT)
     assert state["running"] is True
     assert "does not answer" in state["problem"]
+
+
+def test_whoever_talks_nonsense_at_the_door_harms_nobody(clusters: Clusters) -> None:
+    clusters.up()
+    folder = os.open(clusters.folder(), os.O_PATH)
+    try:
+        for words in (b"", b"\n", b"open!\n", b"[1]\n", b'{"restore": 5}\n', b"x" * 200_000 + b"\n"):
+            with socket.socket(socket.AF_UNIX) as visitor:
+                visitor.settimeout(60)
+                # The address of a socket has room for about a hundred characters, and test folders are deep.
+                visitor.connect(f"/proc/self/fd/{folder}/door")
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    visitor.sendall(words)
+                    visitor.shutdown(socket.SHUT_WR)
+                    assert visitor.recv(100) == b""
+    finally:
+        os.close(folder)
+    assert clusters.state()["problem"] is None
+    assert "Traceback" not in (clusters.folder() / "log").read_text()
 
 
 def test_down_returns_when_all_has_stopped(clusters: Clusters) -> None:
@@ -97,6 +118,7 @@ def test_down_does_not_end_a_program_that_embeds_a_cluster(clusters: Clusters) -
             assert other.stdout
             assert other.stdout.readline() == "ready\n"
             said = clusters.refusal("down")
+            assert f"trainplane is in use by process {other.pid} on " in clusters.refusal("up")
             assert f"is kept by process {other.pid} on " in said
             assert "which `up` did not start, or which is still starting; end that program, or repeat" in said
             assert other.poll() is None

@@ -53,7 +53,7 @@ async def open_door(cluster: Cluster, api: "Api") -> AsyncIterator[None]:
             said = await _answer(api, msgspec.json.decode(await reader.readline(), type=Ask))
             writer.write(msgspec.json.encode(said) + b"\n")
             await writer.drain()
-        except (msgspec.DecodeError, ConnectionError):
+        except (msgspec.DecodeError, ValueError, ConnectionError):
             # Whoever cannot ask, or has left, needs no answer.
             pass
         finally:

@@ -196,8 +196,9 @@ def _sentence(error: BaseException, cluster: Cluster, port: int) -> str:
 
 def _running_already(cluster: Cluster, keeper: Holder) -> str:
     said = record(cluster)
-    where = f" at {said.server}" if said and said.pid == keeper.pid else ""
-    return f"cluster {cluster.name} is running already: {keeper}{where}; stop it with: {cluster.command('down')}"
+    is_up = said is not None and said.pid == keeper.pid
+    how = f"is running already: {keeper} at {said.server}" if said and is_up else f"is in use by {keeper}"
+    return f"cluster {cluster.name} {how}; stop it with: {cluster.command('down')}"
 
 
 def _last_port(cluster: Cluster) -> int:
