@@ -30,6 +30,7 @@ class Ledger:
         self.where: dict[str, Node] = {}
         """The node of every pod that holds one, on trial or for good."""
         self.singles: dict[str, Pod] = {}
+        self.gated: dict[str, Pod] = {}
         self.unreadable: dict[str, tuple[Raw, str]] = {}
         """Pods that cannot be understood, and why."""
         self.moved: set[GroupKey] = set()
@@ -106,6 +107,8 @@ class Ledger:
             self.unreadable[uid] = raw, str(error)
             return
         self.pods[uid] = pod
+        if pod.gated:
+            self.gated[uid] = pod
         if pod.group is None:
             self.singles[uid] = pod
         else:
@@ -122,6 +125,7 @@ class Ledger:
         pod = self.pods.pop(uid, None)
         if pod is None:
             return
+        self.gated.pop(uid, None)
         if pod.group is None:
             self.singles.pop(uid, None)
         else:
@@ -134,10 +138,10 @@ class Ledger:
             self._remove(pod, node)
 
     def _forget_missing(self, view: View) -> None:
-        there = set()
-        for raw in view.all("", "Pod"):
-            metadata = raw["metadata"]
-            there.add(metadata.get("uid") or f"{metadata.get('namespace', '')}/{metadata['name']}")
+        there = {
+            metadata.get("uid") or f"{metadata.get('namespace', '')}/{metadata['name']}"
+            for metadata in [raw["metadata"] for raw in view.all("", "Pod")]
+        }
         for uid in [*(self.pods.keys() - there), *(self.unreadable.keys() - there)]:
             self._forget(uid)
 

@@ -59,6 +59,9 @@ class Queues:
         for node in ledger.nodes:
             for name, amount in node.allocatable.items():
                 self.total[name] = self.total.get(name, 0) + amount
+        if len(self.by_name) == 1 and not self.by_name[DEFAULT_QUEUE].capability:
+            # One queue without a limit has nothing to be compared with.
+            return
         for node in ledger.nodes:
             for pod in node.pods.values():
                 queue = self.by_name.get(queue_of(pod, view))

@@ -4,12 +4,13 @@ Pods leave in an order: those told to go, then those whose end is known, then th
 once enough of them have left; what it will take there is kept from all who would still hold it then.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from trainplane.gang.fit import Node, Pod
 from trainplane.gang.gangs import Gang, requested
+from trainplane.gang.ledger import Ledger
 from trainplane.gang.place import Placer
 
 Ends = Callable[[Pod], datetime | None]
@@ -74,19 +75,28 @@ def reserve(placer: Placer, gang: Gang, ends: Ends) -> Reservation | None:
     placed = _room(placer, gang, leaving)
     if placed is None:
         return None
-    freed: dict[str, list[Pod]] = {}
-    for pod in leaving:
-        freed.setdefault(placer.ledger.where[pod.uid].name, []).append(pod)
-    kept = []
-    for node in dict.fromkeys(node for _, node in placed):
-        wanted = requested([pod for pod, where in placed if where is node])
-        returned = requested(freed.get(node.name, []))
-        rest = {name: amount - returned.get(name, 0) for name, amount in wanted.items()}
-        kept.append((node, {name: amount for name, amount in rest.items() if amount > 0}))
     known = [end for _, end in rows[:low]]
     last = max((end for end in known if end is not None), default=None)
     at = last if all(end is not None for end in known) else None
-    return Reservation(gang, at, tuple(leaving), tuple(kept))
+    return Reservation(gang, at, tuple(leaving), kept(placed, leaving, placer.ledger))
+
+
+def kept(
+    placed: Iterable[tuple[Pod, Node]], leaving: Iterable[Pod], ledger: Ledger
+) -> tuple[tuple[Node, dict[str, int]], ...]:
+    """What of each node must be kept from others: what is wanted there less what those who leave give back."""
+    wanted: dict[str, list[Pod]] = {}
+    freed: dict[str, list[Pod]] = {}
+    for pod, node in placed:
+        wanted.setdefault(node.name, []).append(pod)
+    for pod in leaving:
+        freed.setdefault(ledger.where[pod.uid].name, []).append(pod)
+    found = []
+    for name, pods in wanted.items():
+        back = requested(freed.get(name, []))
+        rest = {resource: amount - back.get(resource, 0) for resource, amount in requested(pods).items()}
+        found.append((ledger.by_name[name], {resource: amount for resource, amount in rest.items() if amount > 0}))
+    return tuple(found)
 
 
 def _room(placer: Placer, gang: Gang, leaving: list[Pod]) -> list[tuple[Pod, Node]] | None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import Amount
 from trainplane.api.ref import Ref
 from trainplane.api.scheduling import COSCHEDULING_SCHEDULER, VOLCANO_SCHEDULER
+from trainplane.gang.evict import evictions
 from trainplane.gang.explain import (
     GATED,
     GATED_NOTE,
@@ -19,18 +20,18 @@ from trainplane.gang.explain import (
     tell,
     told_at,
 )
-from trainplane.gang.fit import COSCHEDULING, VOLCANO, Node, Pod
+from trainplane.gang.fit import COSCHEDULING, VOLCANO, GroupKey, Node, Pod
 from trainplane.gang.gangs import Gang, Known, gangs, requested
 from trainplane.gang.groups import status
 from trainplane.gang.ledger import Ledger
 from trainplane.gang.place import Placer
 from trainplane.gang.preempt import Preemption, Victim, preempt, running
 from trainplane.gang.queue import Queues
-from trainplane.gang.reserve import Ends, Reservation, deadline, reserve, still_holds
+from trainplane.gang.reserve import Ends, Reservation, deadline, kept, reserve, still_holds
 from trainplane.gang.score import Strategy
 from trainplane.gang.volumes import missing, reachable
 from trainplane.reconcile.controller import Controller
-from trainplane.reconcile.decision import Action, Bind, Decision, Delete, Patch, Record, SetStatus
+from trainplane.reconcile.decision import Action, Bind, Decision, Record, SetStatus
 from trainplane.reconcile.view import View
 
 SCHEDULERS = frozenset(("", "default-scheduler", COSCHEDULING_SCHEDULER, VOLCANO_SCHEDULER, "trainplane"))
@@ -57,7 +58,7 @@ class Scheduler:
         self.schedulers = schedulers
         self.ends = ends
         self.patience = patience
-        self.groups: dict[Ref, Raw] = {}
+        self.groups: dict[GroupKey, Raw] = {}
         self.known: Known = {}
 
     def schedule(self, view: View, now: datetime) -> Decision:
@@ -72,17 +73,16 @@ class Scheduler:
         return Decision.of([*look.actions, *self._statuses(view, now)], again=look.again)
 
     def _statuses(self, view: View, now: datetime) -> Iterable[Action]:
-        seen: dict[Ref, Raw] = {}
+        seen: dict[GroupKey, Raw] = {}
         for api in (COSCHEDULING, VOLCANO):
             for raw in view.all(api, "PodGroup"):
-                ref = Ref.of(raw)
-                seen[ref] = raw
-                key = (api, ref.namespace, ref.name)
-                if self.groups.get(ref) is raw and key not in self.ledger.moved:
+                key = (api, raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
+                seen[key] = raw
+                if self.groups.get(key) is raw and key not in self.ledger.moved:
                     continue
                 new = status(raw, self.ledger.groups.get(key, {}).values(), api, now)
                 if new != (raw.get("status") or {}):
-                    yield SetStatus(ref, new, raw["metadata"].get("uid", ""))
+                    yield SetStatus(Ref.of(raw), new, raw["metadata"].get("uid", ""))
         self.groups = seen
         self.ledger.moved.clear()
 
@@ -125,8 +125,21 @@ class _Look:
             if extras := self._turn(gang):
                 line.extend(extras)
                 line.sort(key=lambda gang: gang.order, reverse=True)
+            self._pass_over(line)
             if not line:
                 del lines[gang.queue]
+
+    def _pass_over(self, line: list[Gang]) -> None:
+        """Skip those who would find no room either and have nothing to hear yet: in a long queue nearly all."""
+        failed, now = self.failed, self.now
+        soonest: datetime | None = None
+        while line and line[-1].signature in failed:
+            heard = line[-1].heard
+            if heard is None or heard <= now:
+                break
+            soonest = heard if soonest is None or heard < soonest else soonest
+            line.pop()
+        self._come_back(soonest)
 
     def _turn(self, gang: Gang) -> list[Gang]:
         """Bind the gang or say why not; what is left of a gang that was bound waits as single pods."""
@@ -258,6 +271,8 @@ class _Look:
         self._tell(gang, self.failed[signature])
 
     def _preempt(self, gang: Gang) -> bool:
+        if not self._is_above_somebody(gang):
+            return False
         if self._victims is None:
             self._victims = running(self.ledger, self.view)
         if not any(victim.priority < gang.priority for victim in self._victims):
@@ -279,49 +294,18 @@ class _Look:
         self._evict(gang, chosen)
         return True
 
-    def _evict(self, gang: Gang, chosen: Preemption) -> None:
-        stamp = self.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        leaving: list[Pod] = []
-        for victim in chosen.victims:
-            for pod in victim.pods:
-                leaving.append(pod)
-                said = f"{self.scheduler_name(gang)}: preempting to accommodate a higher priority pod"
-                new = {
-                    "type": "DisruptionTarget",
-                    "status": "True",
-                    "reason": "PreemptionByScheduler",
-                    "message": said,
-                    "lastProbeTime": None,
-                    "lastTransitionTime": stamp,
-                }
-                others = [
-                    one
-                    for one in (pod.raw.get("status") or {}).get("conditions") or ()
-                    if one.get("type") != "DisruptionTarget"
-                ]
-                self.actions += [
-                    Patch(pod.ref, {"status": {"conditions": [*others, new]}}, pod.uid, "status"),
-                    Delete(pod.ref, pod.uid),
-                    Record(pod.ref, "Normal", "Preempted", f"Preempted by {gang.name} of priority {gang.priority}"),
-                ]
-        kept = []
-        for node in dict.fromkeys(node for _, node in chosen.placed):
-            wanted = requested([pod for pod, where in chosen.placed if where is node])
-            back = requested([pod for pod in leaving if pod.node == node.name])
-            kept.append(
-                (
-                    node,
-                    {name: amount - back.get(name, 0) for name, amount in wanted.items() if amount > back.get(name, 0)},
-                )
-            )
-        self._hold(Reservation(gang, None, tuple(leaving), tuple(kept)))
-        for pod, node in chosen.placed:
-            if (pod.raw.get("status") or {}).get("nominatedNodeName") != node.name:
-                self.actions.append(Patch(pod.ref, {"status": {"nominatedNodeName": node.name}}, pod.uid, "status"))
+    def _is_above_somebody(self, gang: Gang) -> bool:
+        """Whether any placed pod may be of lower priority; a class that Volcano names may be lower than its pods'."""
+        return any(
+            pod.priority < gang.priority or (pod.group is not None and pod.group[0] == VOLCANO)
+            for node in self.ledger.nodes
+            for pod in node.pods.values()
+        )
 
-    def scheduler_name(self, gang: Gang) -> str:
-        """The name under which the gang's pods know their scheduler."""
-        return gang.waiting[0].scheduler or "default-scheduler"
+    def _evict(self, gang: Gang, chosen: Preemption) -> None:
+        leaving = tuple(pod for victim in chosen.victims for pod in victim.pods)
+        self.actions += evictions(gang, chosen, self.now)
+        self._hold(Reservation(gang, None, leaving, kept(chosen.placed, leaving, self.ledger)))
 
     def _is_due(self, gang: Gang) -> bool:
         if gang.heard is None:
@@ -347,8 +331,8 @@ class _Look:
             self.again = left if self.again is None else min(self.again, left)
 
     def _gated_and_unreadable(self) -> None:
-        for pod in self.ledger.pods.values():
-            if pod.gated and not pod.deleting and condition(pod.raw).get("reason") != GATED:
+        for pod in self.ledger.gated.values():
+            if not pod.deleting and condition(pod.raw).get("reason") != GATED:
                 self.actions += tell(pod, GATED_NOTE, self.now, reason=GATED)
         for raw, why in self.ledger.unreadable.values():
             if not (raw.get("spec") or {}).get("nodeName"):
