@@ -232,3 +232,47 @@ def test_a_watch_sees_what_enters_and_leaves_its_selection() -> None:
         assert seen == [("ADDED", {"l": "1"}), ("MODIFIED", {"l": "1", "m": "1"}), ("DELETED", {"l": "1", "m": "1"})]
 
     run(story)
+
+
+def test_a_quota_is_charged_and_holds_against_a_crowd() -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "ns"}}
+    quota["spec"] = {"hard": {"count/configmaps": "4", "requests.cpu": "1"}}
+
+    async def story(made: Api) -> None:
+        await made.create(quota)
+        tries = await asyncio.gather(*(made.create(config_map(f"m{i}")) for i in range(8)), return_exceptions=True)
+        refused = [each for each in tries if isinstance(each, Forbidden)]
+        assert len(refused) == 5, tries
+        assert "exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=4" in refused[0].message
+        kept = await made.get(Ref("", "ResourceQuota", "ns", "q"))
+        assert kept["status"]["used"]["count/configmaps"] == "4"
+        with pytest.raises(Forbidden, match=r"must specify requests\.cpu for: c"):
+            await made.create(pod())
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        pytest.param({"hostNetwork": True}, "host namespaces (hostNetwork=true)", id="host namespaces"),
+        pytest.param(
+            {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, 'hostPath volumes (volume "v")', id="hostPath"
+        ),
+        pytest.param(
+            {"containers": [{"name": "c", "image": "i", "securityContext": {"privileged": True}}]},
+            'privileged (container "c"',
+            id="privileged",
+        ),
+    ],
+)
+def test_pods_may_not_reach_the_machine_unless_their_namespace_says_so(spec: dict[str, Any], said: str) -> None:
+    async def story(made: Api) -> None:
+        with pytest.raises(Forbidden) as refused:
+            await made.create(pod(**spec))
+        assert f'violates PodSecurity "baseline:latest": {said}' in refused.value.message
+        label = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
+        await made.patch(Ref("", "Namespace", "", "ns"), Patch.merge(label))
+        await made.create(pod(**spec))
+
+    run(story)

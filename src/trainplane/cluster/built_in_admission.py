@@ -3,6 +3,7 @@
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
+from trainplane.cluster import pod_security
 from trainplane.cluster.errors import Forbidden
 from trainplane.cluster.ground import Ground
 
@@ -23,6 +24,7 @@ def admitted(new: Raw, old: Raw | None, *, ground: Ground, row: Kind) -> Raw:
     if ground.lookup(Ref("", "ServiceAccount", place, name)) is None:
         words = f'error looking up service account {place}/{name}: serviceaccount "{name}" not found'
         raise Forbidden.of("pods", new["metadata"].get("name", ""), words)
+    pod_security.check(new, ground.lookup(Ref("", "Namespace", "", place)))
     new = limited(new, [stored.object for stored in ground.store.list("limitranges", namespace=place).items])
     spec = {**spec, "containers": (new.get("spec") or {}).get("containers") or []}
     spec = _prioritised(spec, new, ground)

@@ -27,6 +27,7 @@ from trainplane.cluster.names import (
 )
 from trainplane.cluster.ownership import Untyped
 from trainplane.cluster.patching import patched
+from trainplane.cluster.quota_admission import charges
 from trainplane.cluster.reading import named, placed, qualified, reshaped, shaped, typed
 from trainplane.cluster.resources import resource_of
 from trainplane.cluster.strategy import changed, prepared, strategy_of
@@ -75,9 +76,10 @@ class Writes:
                 if not made["metadata"].get("name") and call.name == "":
                     continue
                 raise _taken(call.row, existing)
+            charged = charges(self._ground.store, call.row, new)
             if call.is_dry:
                 return Answer(201, new, warnings=answer_warnings)
-            writes = [Write(key, body(new), 0), *self._companions(call.row, new)]
+            writes = [Write(key, body(new), 0), *self._companions(call.row, new), *charged]
             try:
                 change, *_ = await self._ground.store.write(*writes)
             except StoreConflict:
@@ -356,7 +358,7 @@ def vanishes(new: Raw) -> bool:
     if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
         return False
     if new["kind"] == "Namespace":
-        return False
+        return not look(new, "spec", "finalizers")
     return not metadata.get("deletionGracePeriodSeconds")
 
 
