@@ -30,8 +30,12 @@ STEPS = (
 
 
 def reconcile(namespace: Raw, view: View, now: datetime) -> Decision:
-    """What should be done about one namespace now: nothing, unless it is being deleted."""
-    if not namespace["metadata"].get("deletionTimestamp"):
+    """What should be done about one namespace now: nothing, unless it is being deleted and waits for us.
+
+    One whose finalizers went before it was deleted is removed by a second deletion, as on a real server.
+    """
+    finalizers = look(namespace, "spec", "finalizers") or []
+    if not namespace["metadata"].get("deletionTimestamp") or not finalizers:
         return NOTHING
     ref, uid = Ref.of(namespace), namespace["metadata"].get("uid", "")
     found = list(contents(namespace["metadata"]["name"], view))
@@ -45,12 +49,10 @@ def reconcile(namespace: Raw, view: View, now: datetime) -> Decision:
         if status != (namespace.get("status") or {}):
             actions.append(SetStatus(ref, status, uid))
         return Decision.of(actions, again=PATIENCE)
-    finalizers = look(namespace, "spec", "finalizers") or []
     if NAMESPACE_FINALIZER in finalizers:
         left = [one for one in finalizers if one != NAMESPACE_FINALIZER]
         return Decision((Patch(ref, {"spec": {"finalizers": left}}, uid, subresource="finalize"),), again=PATIENCE)
-    # One whose finalizers went before it was deleted is removed by a second deletion only.
-    return NOTHING if finalizers else Decision((Delete(ref, uid),), again=PATIENCE)
+    return NOTHING
 
 
 def contents(name: str, view: View) -> Iterator[tuple[Kind, Raw]]:
