@@ -126,6 +126,23 @@ def test_it_comes_back_when_a_decision_says_so() -> None:
     assert looks == [0, 3600, 7200, 10800]
 
 
+def test_who_wants_to_look_again_at_once_lets_time_pass() -> None:
+    looks: list[float] = []
+
+    def decide(_raw: Raw, _view: View, _now: datetime) -> Decision:
+        looks.append(asyncio.get_running_loop().time())
+        return Decision(again=timedelta(0))
+
+    async def main() -> None:
+        async with cluster() as made:
+            await made.api.create(config_map("parent"))
+            async with made.controlled(of_parent("toy", decide)):
+                await asyncio.sleep(10)
+
+    virtual.run(main())
+    assert 100 < len(looks) < 300
+
+
 def test_what_a_watch_names_is_woken_and_what_is_only_read_wakes_nobody() -> None:
     seen: list[tuple[float, int]] = []
 

@@ -163,7 +163,8 @@ class Loop:
         if any(isinstance(action, SetStatus) for action in decision.actions):
             self._calm[key] = self._time() + CALM
         if decision.again is not None:
-            queue.add(ref, after=decision.again)
+            # Who wants to look again at once would keep everybody else from it.
+            queue.add(ref, after=max(decision.again.total_seconds(), CALM))
 
     def _fault(self, controller: Controller, error: Exception, where: str) -> None:
         self.metrics.errors.add(controller.name, type(error).__name__)
