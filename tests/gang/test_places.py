@@ -198,6 +198,8 @@ def test_nobody_is_evicted_for_an_equal() -> None:
     """Nor where it would not help."""
     assert deleted(decide(node("a"), pod("o", 8, on="a", priority=5), pod("p", 8, priority=5))) == set()
     assert deleted(decide(node("a"), pod("o", 8, on="a"), pod("p", 9, priority=5))) == set()
+    equal = pod("o", 8, on="a", priority=5)
+    assert deleted(decide(node("a"), node("b", 2), equal, pod("l", 2, on="b"), pod("p", 8, priority=5))) == set()
 
 
 def test_nobody_more_is_evicted_while_victims_leave() -> None:

@@ -192,6 +192,7 @@ def test_nothing_waits_for_what_it_could_preempt(objects: list[Raw]) -> None:
     assert not deleted(day.look())
 
 
+@settings(max_examples=150)
 @given(nodes(most=3), st.lists(st.integers(1, 4), min_size=1, max_size=4), st.data())
 def test_brute_force_agrees_on_the_first_gang(there: list[Raw], sizes: list[int], data: st.DataObject) -> None:
     """A gang is bound exactly where some assignment of its pods to nodes fits."""
