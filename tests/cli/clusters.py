@@ -120,7 +120,8 @@ class Clusters:
 
     def end(self) -> None:
         """End what still runs: only processes that were started here, and by their numbers."""
-        for pid in self.processes:
+        recorded = {json.loads(record.read_text())["pid"] for record in self.home.rglob("up.json")}
+        for pid in recorded.union(self.processes):
             if _is_ours(pid):
                 os.kill(pid, signal.SIGKILL)
 
