@@ -4,9 +4,11 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from trainplane.api.compiled import filler
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.schema import Schema, openapi
+from trainplane.cluster.resources import resource_of
 
 _MODE = 420
 """0644, the mode of files in volumes."""
@@ -18,7 +20,8 @@ NEVER_LIMIT = 2**31 - 1
 
 def defaulted(raw: Raw, row: Kind) -> Raw:
     """The object with what its schema and its kind fill in."""
-    filled = fill(raw, openapi(row.type))
+    # What built-in kinds hold has its shape by now, so that only fields with defaults need be looked at.
+    filled = fill(raw, openapi(row.type)) if resource_of(row).custom else filler(row.type)(raw)
     step = _STEPS.get((row.group, row.kind))
     return step(filled) if step else filled
 

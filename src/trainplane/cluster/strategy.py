@@ -1,6 +1,7 @@
 """What each kind makes of a create or an update beyond its schema: fields of the server's own, and generations."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -47,6 +48,7 @@ class Strategy(msgspec.Struct, frozen=True):
     """Whether a delete answers with the object that it took away."""
 
 
+@cache
 def strategy_of(row: Kind) -> Strategy:
     """The ways of a kind."""
     key, custom = (row.group, row.kind), resource_of(row).custom

@@ -22,7 +22,7 @@ OF_A_JOB = (
 def jobset(raw: Raw) -> Raw:
     """The JobSet with every default: first those of its schema, then those that JobSet's webhook adds."""
     filled: Raw = defaulted(JobSet, raw)
-    spec = filled.get("spec")
+    spec = filled.get("spec", {})
     if not isinstance(spec, dict):
         return filled
     spec = {"successPolicy": {"operator": "All"}, "startupPolicy": {"startupPolicyOrder": "AnyOrder"}, **spec}

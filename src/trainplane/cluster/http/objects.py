@@ -200,7 +200,11 @@ def read_question(data: bytes, content_type: str, kind: str) -> Raw:
         body = _read(data, body_form(content_type))
     except NotReadable as fault:
         raise unrecognized(kind, data, f"couldn't get version/kind; json parse error: {fault}") from None
-    return {"kind": kind, **_object(body, kind)}
+    raw = {"kind": kind, **_object(body, kind)}
+    for name in ("metadata", "spec"):
+        if not isinstance(raw.get(name) or {}, dict):
+            raise BadRequest(f"{kind} cannot be read: {name} must be an object")
+    return raw
 
 
 def _object(body: Body, kind: str) -> Raw:

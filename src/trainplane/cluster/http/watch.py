@@ -19,6 +19,7 @@ from trainplane.cluster.wire import event_line, event_line_of
 LONGEST = 3600
 """How many seconds a watch lasts where nothing is said."""
 BOOKMARK_EVERY = 60.0
+TURN = 0.5
 WRITE_LIMIT = 60.0
 """How long a client may take to read what was written, before it is taken for gone."""
 
@@ -78,13 +79,15 @@ async def stream(
     deadline = loop.time() + (seconds if seconds and seconds > 0 else LONGEST)
     ended: asyncio.Future[Any] = asyncio.ensure_future(closing.wait())
     following: asyncio.Future[Any] = _next(batches)
+    told = seen = 0
+    bookmarked = loop.time()
     try:
         while True:
             left = deadline - loop.time()
-            # A bookmark may only name what was told before it, so it is read off before the wait.
-            seen = revision()
+            # A bookmark may only name what was told before it: a revision that a whole turn has gone by since.
+            told, seen = seen, revision()
             done, _ = await asyncio.wait(
-                {following, ended}, timeout=max(0.0, min(left, BOOKMARK_EVERY)), return_when=asyncio.FIRST_COMPLETED
+                {following, ended}, timeout=max(0.0, min(left, TURN)), return_when=asyncio.FIRST_COMPLETED
             )
             if following in done:
                 events = following.result()
@@ -95,9 +98,11 @@ async def stream(
                 continue
             if ended in done:
                 break
-            if call.options.allow_watch_bookmarks:
-                await _write(response, lines(bookmark(call.row, seen)))
-            if deadline - loop.time() <= 0:
+            over = deadline - loop.time() <= 0
+            if told and call.options.allow_watch_bookmarks and (over or loop.time() - bookmarked > BOOKMARK_EVERY):
+                await _write(response, lines(bookmark(call.row, told)))
+                bookmarked = loop.time()
+            if over:
                 break
     except ApiError as error:
         await _write(response, event_line("ERROR", error.status()))
