@@ -1,6 +1,7 @@
 """`trainplane token`: made, used, listed and revoked while the cluster runs."""
 
 import json
+import time
 
 import pytest
 import yaml
@@ -37,6 +38,7 @@ def test_a_token_ends_by_itself(clusters: Clusters) -> None:
         code, _ = fetch(clusters.target(), NAMESPACES, token=secret)
         if code == 401:
             break
+        time.sleep(0.05)
     assert code == 401
     assert clusters.run("token", "list").stdout.splitlines()[1].split()[4] == "expired"
 
