@@ -156,7 +156,7 @@ class Store:
         return shelf.count(namespace) if shelf else 0
 
     def changed(self, resource: str) -> int:
-        """The newest revision at which an object of a resource changed; whoever kept something of it knows it is old."""
+        """The newest revision at which an object of a resource changed; what was kept of an older one is old."""
         shelf = self._shelves.get(resource)
         return (shelf.history[-1].revision if shelf.history else shelf.dropped) if shelf else 0
 
