@@ -1,4 +1,4 @@
-"""A whole cluster in this process: the Store, the API over it, and its HTTP face."""
+"""A whole cluster in this process: the Store, the API over it, its HTTP face, and the controllers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,7 +15,6 @@ from trainplane.api.meta import Raw
 from trainplane.cluster import kubeconfig
 from trainplane.cluster.access import AUTHENTICATED
 from trainplane.cluster.account_tokens import AccountTokens
-from trainplane.cluster.admission import Admission, Table
 from trainplane.cluster.api import Api
 from trainplane.cluster.certificates import Certificates
 from trainplane.cluster.errors import AlreadyExists
@@ -29,17 +28,10 @@ from trainplane.cluster.sqlite import Disk
 from trainplane.cluster.store import Store
 from trainplane.cluster.tokens import Tokens
 from trainplane.control import clock
-from trainplane.jobset import admission as jobset
-from trainplane.trainjob import admission as trainjob
+from trainplane.control.loop import run
+from trainplane.control.metrics import Metrics
+from trainplane.controllers import admission, controllers
 
-_TRAINER = Admission(trainjob.default, trainjob.validate)
-ADMISSION: Table = {
-    "trainjobs.trainer.kubeflow.org": _TRAINER,
-    "trainingruntimes.trainer.kubeflow.org": _TRAINER,
-    "clustertrainingruntimes.trainer.kubeflow.org": _TRAINER,
-    "jobsets.jobset.x-k8s.io": Admission(jobset.default, jobset.validate),
-}
-"""What admits objects, by resource."""
 SYSTEM = "kubeflow-system"
 """Where Kubeflow's clients look for what a Trainer says of itself."""
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system", SYSTEM)
@@ -58,12 +50,15 @@ class Config(msgspec.Struct, frozen=True):
     host: str = "127.0.0.1"
     port: int = 0
     """0 is any that is free, and the same one again after a restart where it still is."""
+    gates: frozenset[str] = frozenset()
+    """Of `controllers.GATES`, those that are open."""
 
 
 class Running(msgspec.Struct, frozen=True):
     """A cluster that serves."""
 
     api: Api
+    metrics: Metrics
     server: str
     kubeconfig: Path
 
@@ -93,7 +88,13 @@ async def running(config: Config) -> AsyncIterator[Running]:
 @asynccontextmanager
 async def _serving(config: Config, store: Store, certificates: Certificates) -> AsyncIterator[Running]:
     authority = certificates.authority.certificate_pem.decode()
-    api = Api(store, kinds=SERVED_KINDS, admission=ADMISSION, now=clock.now, companions=lambda _: companions(authority))
+    api = Api(
+        store,
+        kinds=SERVED_KINDS,
+        admission=admission(config.gates),
+        now=clock.now,
+        companions=lambda _: companions(authority),
+    )
     if not store.revision:
         await furnish(api)
         # A new cluster begins here: nobody can have seen what was before.
@@ -117,7 +118,13 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
                 key=admin.key_pem,
             ),
         )
-        yield Running(api, server, path)
+        metrics = Metrics()
+        async with asyncio.TaskGroup() as deciders:
+            loop = deciders.create_task(run(controllers(config.gates), api, clock, metrics=metrics), name="controllers")
+            try:
+                yield Running(api, metrics, server, path)
+            finally:
+                loop.cancel()
     finally:
         app.closing.set()
         await runner.cleanup()

@@ -11,7 +11,8 @@ from trainplane.api.kinds import KINDS
 from trainplane.cluster.api import Api
 from trainplane.cluster.log import Forgetful
 from trainplane.cluster.store import Store
-from trainplane.embed import ADMISSION, companions
+from trainplane.controllers import admission
+from trainplane.embed import companions
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -24,7 +25,7 @@ async def api() -> AsyncIterator[Api]:
     made = Api(
         store,
         kinds=KINDS,
-        admission=ADMISSION,
+        admission=admission(),
         now=lambda: NOW,
         uid=lambda: f"00000000-0000-0000-0000-{next(numbers):012}",
         companions=lambda _: companions("certificate"),

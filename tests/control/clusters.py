@@ -15,7 +15,8 @@ from trainplane.cluster.store import Store
 from trainplane.control.loop import Loop
 from trainplane.control.reflector import Scope
 from trainplane.control.virtual import VirtualClock
-from trainplane.embed import ADMISSION, companions
+from trainplane.controllers import admission
+from trainplane.embed import companions
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.view import Ref
 
@@ -118,7 +119,7 @@ class Cluster:
             store,
             kinds=KINDS,
             now=self.clock.now,
-            admission=ADMISSION,
+            admission=admission(),
             uid=lambda: f"00000000-0000-0000-0000-{next(numbers):012d}",
             place=lambda below: next(numbers) % below,
             companions=lambda _: companions("none"),

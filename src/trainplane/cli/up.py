@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -24,7 +24,28 @@ if TYPE_CHECKING:
     from trainplane.embed import Running
 
 INTERRUPTED = 130
-_UNBUILT = "pods: this version keeps, checks and serves objects; nothing makes pods of them or runs any yet"
+_UNBUILT = "nodes: this version makes pods and places them, but has no node of its own to run them on yet"
+
+
+class Asked(NamedTuple):
+    """What a cluster was asked to be."""
+
+    port: int
+    gates: frozenset[str]
+
+
+def _gates(context: click.Context, option: click.Parameter, value: str) -> frozenset[str]:
+    """The gates to open; `Name=true` is taken too, as Kubernetes' own commands write it."""
+    if not value:
+        return frozenset()
+    from trainplane.controllers import GATES
+
+    said = [part.strip().partition("=") for part in value.split(",") if part.strip()]
+    for name, _, state in said:
+        if name not in GATES or state not in ("", "true", "false"):
+            known = " and ".join(GATES)
+            raise click.BadParameter(f"{name or value!r} is not a gate to open; there are {known}", context, option)
+    return frozenset(name for name, _, state in said if state != "false")
 
 
 @click.command()
@@ -32,7 +53,15 @@ _UNBUILT = "pods: this version keeps, checks and serves objects; nothing makes p
 @click.option("--detach", "-d", is_flag=True, help="Serve in the background; return when the cluster is ready.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to serve at; any free one by default.")
 @click.option("--merge-kubeconfig", "merge", is_flag=True, help="Add the cluster's context to your own kubeconfig too.")
-def up(cluster: Cluster, detach: bool, port: int, merge: bool) -> int:
+@click.option(
+    "--feature-gates",
+    "gates",
+    metavar="NAME,…",
+    callback=_gates,
+    default="",
+    help="What upstream's JobSet leaves closed: RestartJob, ElasticJobSet.",
+)
+def up(cluster: Cluster, detach: bool, port: int, merge: bool, gates: frozenset[str]) -> int:
     """Start a cluster on this machine, and serve it until Ctrl-C.
 
     It serves on the loopback address alone, and every request needs the certificate of its kubeconfig or a token of
@@ -48,10 +77,13 @@ def up(cluster: Cluster, detach: bool, port: int, merge: bool) -> int:
     trainplane up --name experiments --port 6443
     """
     _prepare(cluster)
+    config = Asked(port, gates)
     if detach:
-        _tell(cluster, start(cluster, partial(_serve, cluster, port=port, merge=merge, detached=True)), detached=True)
+        _tell(
+            cluster, start(cluster, partial(_serve, cluster, config=config, merge=merge, detached=True)), detached=True
+        )
         return 0
-    return _serve(cluster, partial(_tell, cluster), port=port, merge=merge)
+    return _serve(cluster, partial(_tell, cluster), config=config, merge=merge)
 
 
 def _prepare(cluster: Cluster) -> None:
@@ -77,20 +109,22 @@ def _prepare(cluster: Cluster) -> None:
         raise Refused(f"{cluster.folder}: {error.strerror}; name another folder with --data") from None
 
 
-def _serve(cluster: Cluster, ready: Callable[[Ready], None], *, port: int, merge: bool, detached: bool = False) -> int:
+def _serve(
+    cluster: Cluster, ready: Callable[[Ready], None], *, config: Asked, merge: bool, detached: bool = False
+) -> int:
     """Serve until a signal; returns the exit code. Raises Refused where there is nothing to serve."""
     try:
-        return asyncio.run(_until_stopped(cluster, ready, port=port, merge=merge, detached=detached))
+        return asyncio.run(_until_stopped(cluster, ready, config=config, merge=merge, detached=detached))
     except Exception as error:
         causes = list(_causes(error))
         for cause in causes:
-            if sentence := _sentence(cause, cluster, port):
+            if sentence := _sentence(cause, cluster, config.port):
                 raise Refused(sentence) from error
         raise causes[0] from error
 
 
 async def _until_stopped(
-    cluster: Cluster, ready: Callable[[Ready], None], *, port: int, merge: bool, detached: bool
+    cluster: Cluster, ready: Callable[[Ready], None], *, config: Asked, merge: bool, detached: bool
 ) -> int:
     from trainplane.cli.door import open_door
     from trainplane.embed import Config, running
@@ -98,11 +132,11 @@ async def _until_stopped(
     stopped: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
     last_port = _last_port(cluster)
     _listen(stopped)
-    async with running(Config(cluster.folder, name=cluster.name, port=port)) as serving:
+    async with running(Config(cluster.folder, name=cluster.name, port=config.port, gates=config.gates)) as serving:
         async with open_door(cluster, serving.api):
             write_record(cluster, Record(os.getpid(), serving.server, detached))
             try:
-                ready(_ready(serving, list(_notes(cluster, serving, port=port or last_port, merge=merge))))
+                ready(_ready(serving, list(_notes(cluster, serving, port=config.port or last_port, merge=merge))))
                 word = await stopped
             finally:
                 # While the data is still ours: after that the record may be another's.
