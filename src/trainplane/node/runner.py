@@ -1,0 +1,231 @@
+"""Runner: starts and stops a Pod's containers; a Box holds them, a Program runs in one, an Exit says how it ended."""
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from trainplane.api.ref import Ref
+
+START_ERROR = "StartError"
+"""The command cannot be run: it is missing, not executable, or its folder is."""
+CREATE_ERROR = "CreateContainerError"
+"""The container cannot be made around it: a mount, a user or a limit was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """How a pod looks up names besides the cluster's own, as /etc/resolv.conf says it."""
+
+    nameservers: tuple[str, ...] = ()
+    """None: the Runner's own, which knows what `Runner.resolve` was told."""
+    searches: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What the containers of a pod share: a network with one address, a host name, limits."""
+
+    pod: Ref
+    uid: str
+    hostname: str
+    folder: Path
+    """A folder of the host that is this pod's alone; the agent makes it and removes it after `Runner.remove`."""
+    node: str = ""
+    domain: str = ""
+    """Of the pod's full name, such as `digits.default.svc.cluster.local`; "" where it has no subdomain."""
+    job: str = ""
+    """What tells apart jobs whose pods look for each other at a port: namespace and name of the job, or of the pod."""
+    hosts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """hostAliases: addresses and their names."""
+    resolver: Resolver = Resolver()
+    ports: tuple[int, ...] = ()
+    """The ports that the containers say they listen on."""
+    host_network: bool = False
+    share_processes: bool = False
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    egress: bool = True
+    """Whether it may reach anything outside the cluster."""
+    cpus: float | None = None
+    memory: int | None = None
+    """Limits of all containers together, in cores and bytes; None is as much as there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """Something a container sees at a path: a folder or file of the host, or memory."""
+
+    target: str
+    source: Path | None = None
+    """None: memory, which the containers of a Box that mount the same `name` share."""
+    name: str = ""
+    """The volume's name in the pod."""
+    sub_path: str = ""
+    """The part of the source that is mounted; it exists, and must be looked up without leaving the source."""
+    read_only: bool = False
+    size: int | None = None
+    """Of memory, in bytes; None is as much as the pod may use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a container runs, and under which conditions."""
+
+    container: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    """The whole environment; nothing is added to it but what the Runner's own way of running needs."""
+    cwd: str = "/"
+    mounts: tuple[Mount, ...] = ()
+    """In the order in which they are made: a mount below another comes after it."""
+    root: Path | None = None
+    """The folder that is the container's root; None is the host's system folders."""
+    read_only_root: bool = False
+    uid: int | None = None
+    """None: whoever the Runner runs as."""
+    gid: int | None = None
+    groups: tuple[int, ...] = ()
+    privileged: bool = False
+    add_capabilities: frozenset[str] = frozenset()
+    drop_capabilities: frozenset[str] = frozenset()
+    """Names as the API has them, such as NET_RAW or ALL."""
+    no_new_privileges: bool = False
+    cpus: float | None = None
+    memory: int | None = None
+    cpu_request: float = 0.0
+    """What it is given when the machine is busy, in cores."""
+    devices: tuple[str, ...] = ()
+    """Device files of the host, beyond those that every container has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stdio:
+    """The open files that become a process's input, output and errors; the Runner copies them and closes none."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+    terminal: bool = False
+    """Whether they are the near end of a terminal, which becomes the process's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A process that was started: a container's first, or one that joined it."""
+
+    id: str
+    """Told apart from every other, also from those of an earlier life of the Runner."""
+    pod_uid: str
+    container: str
+    pid: int
+    """As the host counts."""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended; one of code and signal says it."""
+
+    at: datetime
+    code: int = 0
+    signal: int = 0
+    oom: bool = False
+    """Whether the kernel killed something of the container for want of memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a pod uses: seconds of CPU since it began, and bytes of memory now."""
+
+    cpu_seconds: float
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """Something that a pod can ask for, and whether it gets it here; becomes a condition of the Node."""
+
+    name: str
+    """A condition's type, such as MemoryLimits."""
+    honoured: bool
+    reason: str
+    """One word, such as CgroupV1 or NoUserNamespaces."""
+    message: str
+    """How it is done, or what is missing and how to get it."""
+
+
+class NotStarted(Exception):
+    """A box or a process could not be made; says what a person needs to know."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        """START_ERROR or CREATE_ERROR."""
+        self.message = message
+
+
+class Runner(Protocol):
+    """One machine's way of running pods. All nodes that are slices of the machine share one."""
+
+    name: str
+    """`namespaced`, `process` or `container`."""
+    gateway: str
+    """The address at which pods reach what `listen` returns."""
+
+    @property
+    def abilities(self) -> Sequence[Ability]:
+        """What pods can ask for and whether they get it, found by trying."""
+        ...
+
+    async def sweep(self) -> Sequence[str]:
+        """End what a former life has left behind; returns the uids of the pods that were ended. Comes first."""
+        ...
+
+    async def make(self, box: Box) -> tuple[str, ...]:
+        """Make a box; returns its addresses, the first of which is the pod's. Raises NotStarted."""
+        ...
+
+    async def start(self, box: Box, program: Program, stdio: Stdio) -> Started:
+        """Start a container of a box. Raises NotStarted."""
+        ...
+
+    async def exec(
+        self, started: Started, argv: Sequence[str], stdio: Stdio, *, env: Mapping[str, str] | None = None
+    ) -> Started:
+        """Start another process in a container that runs, as whom and where its first one runs. Raises NotStarted."""
+        ...
+
+    async def wait(self, started: Started) -> Exit:
+        """Wait until a process ends; may be asked again, and by several."""
+        ...
+
+    async def kill(self, started: Started, signal: int) -> None:
+        """Send a signal to a process; SIGKILL ends the whole container with it. One that has ended is left alone."""
+        ...
+
+    async def dial(self, box: Box, port: int) -> socket.socket:
+        """A connected socket to a port of a pod, as from inside it; raises OSError where nobody listens."""
+        ...
+
+    async def listen(self, port: int) -> socket.socket:
+        """A listening socket that pods reach at `gateway`; port 0 is any. Raises OSError where it is taken."""
+        ...
+
+    async def resolve(self, names: Mapping[str, tuple[str, ...]]) -> None:
+        """From now on these names, fully qualified, have these addresses, and no others of the cluster have any."""
+        ...
+
+    async def use(self, box: Box) -> Use:
+        """What a pod uses now."""
+        ...
+
+    async def remove(self, box: Box) -> None:
+        """End everything in a box and give back what it had; one that is gone already is no error."""
+        ...
+
+    async def close(self) -> None:
+        """Remove every box and whatever the Runner made for itself."""
+        ...
