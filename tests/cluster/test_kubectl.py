@@ -199,7 +199,7 @@ def test_pods_are_shown_labelled_and_patched(kubectl: Kubectl) -> None:
         ("create priorityclass made --value=5", "priorityclass.scheduling.k8s.io/made created"),
         ("run made --image=example.test/c:1", "pod/made created"),
         ("get all", "pod/p"),
-        ("events", "No events found"),
+        ("events -n kube-public", "No events found"),
         ("wait --for=jsonpath={.status.phase}=Active ns/default --timeout=20s", "condition met"),
         ("get pods -o custom-columns=N:.metadata.name,P:.status.phase", "Pending"),
         ("get pods --sort-by=.metadata.name", "NAME"),
