@@ -1,0 +1,229 @@
+"""Connection: HTTP to the API server of a kubeconfig; what keeps it from answering is told in one sentence."""
+
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from socket import gaierror
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import orjson
+
+from trainplane import __version__
+from trainplane.cluster import errors
+from trainplane.cluster.kubeconfig import Target
+from trainplane.cluster.wire import JSON
+
+if TYPE_CHECKING:
+    import aiohttp
+    from yarl import URL
+
+AGENT = f"trainplane/{__version__}"
+"""Who asks; the part before the slash is the manager of what is written without naming one."""
+CONNECT_LIMIT = 15.0
+ANSWER_LIMIT = 90.0
+"""Seconds for a whole answer: a little more than an API server gives itself."""
+SILENCE_LIMIT = 300.0
+"""Seconds after which a stream that says nothing is taken for lost; bookmarks come every minute or so."""
+WIDEST = 256
+"""How many requests are under way at once, watches among them."""
+
+
+class Unreachable(ConnectionError):
+    """The API server cannot be asked, or its answer did not come: where, what, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole answer of the API, which is no refusal."""
+
+    value: Any
+    warnings: tuple[str, ...]
+
+
+class Connection:
+    """HTTP to one API server."""
+
+    def __init__(self, target: Target, session: "aiohttp.ClientSession", tls: ssl.SSLContext | bool) -> None:
+        self.target = target
+        self._session = session
+        self._said: dict[str, Any] = {"ssl": tls, "proxy": _proxy(target)}
+        if target.tls_server_name:
+            self._said["server_hostname"] = target.tls_server_name
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, target: Target) -> AsyncIterator["Connection"]:
+        """A connection while the context lasts; nothing is asked yet. Raises Unreachable for unusable certificates."""
+        # It takes as long to import as all the rest, and a command that connects to nothing needs none of it.
+        import aiohttp
+
+        tls = _tls(target)
+        connector = aiohttp.TCPConnector(limit=WIDEST)
+        async with aiohttp.ClientSession(connector=connector, headers={"User-Agent": AGENT}) as session:
+            yield cls(target, session, tls)
+
+    async def send(
+        self, method: str, url: str, *, body: Any = None, content_type: str = JSON, accept: str = JSON
+    ) -> Reply:
+        """Ask, and read the answer; raises ApiError where the API refuses, and Unreachable."""
+        import aiohttp
+
+        limit = aiohttp.ClientTimeout(total=ANSWER_LIMIT, sock_connect=CONNECT_LIMIT)
+        try:
+            headers, data = self._headers(accept), None
+            if body is not None:
+                data, headers["Content-Type"] = orjson.dumps(body), content_type
+            place = self.target.server + url
+            async with self._session.request(
+                method, _url(place), headers=headers, data=data, timeout=limit, **self._said
+            ) as answer:
+                content = await answer.read()
+        except (aiohttp.ClientError, OSError) as fault:
+            raise self._unreachable(fault) from None
+        value = self._value(content, answer)
+        if answer.status >= 400:
+            raise _refusal(value, answer.status)
+        return Reply(value, warnings(answer.headers.getall("Warning", ())))
+
+    @asynccontextmanager
+    async def stream(self, url: str, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The pieces of an answer as they come, until it ends or falls silent; raises as `send` does."""
+        import aiohttp
+
+        limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_LIMIT, sock_read=SILENCE_LIMIT)
+        place = self.target.server + url
+        try:
+            async with self._session.get(
+                _url(place), headers=self._headers(accept), timeout=limit, **self._said
+            ) as answer:
+                if answer.status >= 400:
+                    raise _refusal(self._value(await answer.read(), answer), answer.status)
+                yield _pieces(answer)
+        except (aiohttp.ClientError, OSError) as fault:
+            raise self._unreachable(fault) from None
+
+    def _headers(self, accept: str) -> dict[str, str]:
+        headers = {"Accept": accept}
+        try:
+            token = self.target.bearer()
+        except OSError as fault:
+            what = f"cannot read {self.target.token_file}: {fault.strerror}"
+            raise self._words(what, "give the user of the context another tokenFile") from None
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        return headers
+
+    def _value(self, content: bytes, answer: "aiohttp.ClientResponse") -> Any:
+        if answer.content_type != JSON:
+            return content.decode(errors="replace")
+        try:
+            return orjson.loads(content)
+        except orjson.JSONDecodeError:
+            return content.decode(errors="replace")
+
+    def _words(self, what: str, todo: str) -> Unreachable:
+        return Unreachable(f"{self.target.server} (context {self.target.context}): {what}; {todo}")
+
+    def _unreachable(self, fault: Exception) -> Unreachable:
+        """What keeps the API server from answering, in one sentence."""
+        import aiohttp
+
+        cause: Exception = fault
+        if isinstance(fault, aiohttp.ClientConnectorCertificateError):
+            cause = fault.certificate_error
+        elif isinstance(fault, aiohttp.ClientConnectorError):
+            cause = fault.os_error
+        match cause:
+            case Unreachable():
+                return cause
+            case ssl.SSLCertVerificationError():
+                return self._words(
+                    f"its certificate is not trusted: {cause.verify_message}",
+                    "check server and certificate-authority in the kubeconfig, or get a new one from the cluster",
+                )
+            case ssl.SSLError():
+                why = (cause.reason or str(cause)).lower().replace("_", " ")
+                return self._words(f"TLS failed: {why}", "check server and the client certificate in the kubeconfig")
+            case gaierror():
+                return self._words("its name has no address", "check server in the kubeconfig, and the network")
+            case ConnectionRefusedError():
+                return self._words("nothing listens there", "start the cluster, or check server in the kubeconfig")
+            case TimeoutError():
+                return self._words("it does not answer in time", "check the network, and whether the cluster is well")
+            case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError() | ConnectionError():
+                return self._words("it closed the connection before its answer was complete", "ask again")
+        why = getattr(cause, "strerror", "") or str(cause) or type(cause).__name__
+        return self._words(why, "check server in the kubeconfig")
+
+
+async def _pieces(answer: "aiohttp.ClientResponse") -> AsyncIterator[bytes]:
+    try:
+        async for piece in answer.content.iter_any():
+            yield piece
+    except TimeoutError:
+        # Silence is no fault: whoever wants more asks again from where it stands.
+        return
+
+
+def _url(text: str) -> "URL":
+    from yarl import URL
+
+    # What is escaped stays so: the name of an RBAC object may have a `:` or a `%`.
+    return URL(text, encoded=True)
+
+
+def _refusal(value: Any, code: int) -> errors.ApiError:
+    if isinstance(value, Mapping) and value.get("kind") == "Status":
+        return errors.read(value, code=code)
+    return errors.read_text(value if isinstance(value, str) else orjson.dumps(value).decode(), code=code)
+
+
+def warnings(headers: Any) -> tuple[str, ...]:
+    """What the `Warning` headers of an answer say: `299 - "words"`, with `\\` before quotes."""
+    return tuple(text for header in headers if (text := _warning(header)))
+
+
+def _warning(header: str) -> str:
+    _, quote, rest = header.partition('"')
+    text, end, _ = rest.replace("\\\\", "\0").replace('\\"', "\1").partition('"')
+    return text.replace("\1", '"').replace("\0", "\\") if quote and end else ""
+
+
+def _tls(target: Target) -> ssl.SSLContext | bool:
+    if target.server.startswith("http://"):
+        return True
+    try:
+        return target.client_context()
+    except (ssl.SSLError, ValueError) as fault:
+        why = getattr(fault, "reason", "") or fault
+        raise Unreachable(
+            f"{target.server} (context {target.context}): its certificates in the kubeconfig cannot be read: {why}; "
+            "get a new kubeconfig from the cluster"
+        ) from None
+
+
+def _proxy(target: Target) -> str | None:
+    """The proxy to go through: the kubeconfig's, else the environment's, and none to this machine itself."""
+    if target.proxy:
+        if not target.proxy.startswith(("http://", "https://")):
+            raise Unreachable(
+                f"{target.server} (context {target.context}): proxy-url {target.proxy} is not spoken; "
+                "give one that begins with http://"
+            )
+        return target.proxy
+    place = urlsplit(target.server)
+    host = place.hostname or ""
+    if host == "localhost" or _is_loopback(host) or proxy_bypass(host):
+        return None
+    return getproxies().get(place.scheme)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
