@@ -14,7 +14,7 @@ from trainplane.api.ref import Ref, group_of
 from trainplane.cluster import errors
 from trainplane.cluster.client import Change, Happened, Page, Patch
 from trainplane.cluster.connection import Connection, Unreachable
-from trainplane.cluster.errors import NotFound
+from trainplane.cluster.errors import Conflict, Invalid, NotFound
 from trainplane.cluster.kubeconfig import Target, files, in_cluster, load
 from trainplane.cluster.options import APPLY_PATCH, Options
 from trainplane.cluster.wire import JSON, JSON_PATCH, Events, Request
@@ -103,22 +103,42 @@ class Remote:
 
     async def create(self, obj: Raw) -> Raw:
         """Make an object; raises AlreadyExists."""
-        request = _about("create", obj)
-        return await self._ask(request, obj)
+        return await self._ask(_about("create", obj), obj)
 
     async def apply(self, obj: Raw, *, manager: str, uid: str = "", force: bool = False) -> Raw:
         """Own the fields of `obj`; with a uid, only on the object that has it."""
-        options = Options(field_manager=manager, force=force)
-        return await self._ask(_about("patch", obj, options=options), _of_uid(obj, uid), form=APPLY_PATCH)
+        request = _about("patch", obj, options=Options(field_manager=manager, force=force))
+        try:
+            return await self._ask(request, _only(obj, uid=uid), form=APPLY_PATCH)
+        except Invalid:
+            await self._check(Ref.of(obj), uid)
+            raise
 
     async def patch(self, ref: Ref, patch: Patch, *, uid: str = "", subresource: str = "") -> Raw:
         """Change an object; with a uid, only the object that has it."""
-        body = patch.body
-        if uid:
-            # To change a uid is refused as a conflict, so that this holds for one object alone.
-            must = {"op": "replace", "path": "/metadata/uid", "value": uid}
-            body = [*body, must] if patch.form == JSON_PATCH else _of_uid(body, uid)
-        return await self._ask(_request("patch", ref, subresource=subresource), body, form=patch.form)
+        request, body = _request("patch", ref, subresource=subresource), patch.body
+        if uid and patch.form == JSON_PATCH:
+            body = [{"op": "test", "path": "/metadata/uid", "value": uid}, *body]
+        elif uid and subresource:
+            # A status or a scale takes no notice of the uid in a patch, but does of the version.
+            body = _only(body, resourceVersion=await self._check(ref, uid))
+        elif uid:
+            body = _only(body, uid=uid)
+        try:
+            return await self._ask(request, body, form=patch.form)
+        except Invalid:
+            await self._check(ref, uid)
+            raise
+
+    async def _check(self, ref: Ref, uid: str) -> str:
+        """The version of the object, if it has this uid, or any where none is given; raises Conflict."""
+        if not uid:
+            return ""
+        metadata = (await self.get(ref))["metadata"]
+        if metadata["uid"] != uid:
+            words = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {metadata['uid']}"
+            raise Conflict.of(_row(ref.group, ref.kind).resource, ref.name, words)
+        return str(metadata["resourceVersion"])
 
     async def set_status(self, ref: Ref, status: Raw, *, uid: str = "") -> Raw:
         """Make this the object's status; with a uid, only on the object that has it."""
@@ -206,6 +226,7 @@ def _collection(verb: str, kind: Kind, *, namespace: str, options: Options) -> R
     return Request(verb, kind.version, kind.plural, group=kind.group, namespace=namespace, options=options)
 
 
-def _of_uid(obj: Raw, uid: str) -> Raw:
-    """The object, or the patch, for none but the object of a uid."""
-    return {**obj, "metadata": {**as_object(obj.get("metadata")), "uid": uid}} if uid else obj
+def _only(obj: Raw, **said: str) -> Raw:
+    """The object, or the patch, for none but an object of this uid or this version; nothing is said by ""."""
+    known = {name: value for name, value in said.items() if value}
+    return {**obj, "metadata": {**as_object(obj.get("metadata")), **known}} if known else obj
