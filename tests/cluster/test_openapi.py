@@ -14,6 +14,7 @@ from trainplane.cluster.resources import SERVED_KINDS, served
 OPENAPI = OpenApi(served())
 CRD_GROUPS = {
     "trainer.kubeflow.org",
+    "trainplane.dev",
     "kubeflow.org",
     "ome.io",
     "jobset.x-k8s.io",

@@ -172,7 +172,27 @@ _PODGROUP_COLUMNS = (
     _AGE,
 )
 
+RECORD_KIND = Kind(
+    "trainplane.dev",
+    "v1alpha1",
+    "TrainJobRecord",
+    "trainjobrecords",
+    "history:TrainJobRecord",
+    short_names=("tjr",),
+    columns=(
+        Column("TrainJob", ".spec.trainJob.name", description="The job that ended."),
+        Column("Outcome", ".spec.outcome", description="How it ended."),
+        Column("Runtime", ".spec.runtime.name", description="The runtime that it ran on."),
+        Column("Nodes", ".spec.nodes", "integer", description="How many nodes it trained on."),
+        Column("Restarts", ".spec.restarts", "integer", description="How often it was started again."),
+        Column("Ended", ".spec.completionTime", "date", description="How long ago it ended."),
+        Column("Message", ".spec.message", priority=1, description="How it ended, in a sentence."),
+    ),
+)
+"""What is kept of a TrainJob that has ended."""
+
 _OTHER_KINDS = (
+    RECORD_KIND,
     Kind("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets", "jobset:JobSet", columns=_JOBSET_COLUMNS, status=True),
     Kind(
         "scheduling.x-k8s.io",
@@ -259,8 +279,9 @@ KINDS: tuple[Kind, ...] = (*HUB_KINDS, *_OTHER_KINDS)
 CRD_KINDS: tuple[Kind, ...] = (
     *HUB_KINDS,
     *(row for row in DIALECT_KINDS if row.group != "trainer.kubeflow.org" and row.kind != "TrainJob"),
+    RECORD_KIND,
 )
-"""The kinds that a real cluster gets a CRD of: the hub's, and runtimes of other groups.
+"""The kinds that a real cluster gets a CRD of: the hub's, runtimes of other groups, and what is kept of ended jobs.
 
 Dialect TrainJobs are turned into the hub's before they are sent, and the hub's own group has one version.
 """

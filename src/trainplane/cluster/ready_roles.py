@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from trainplane.api.kinds import DIALECT_KINDS, HUB_KINDS
+from trainplane.api.kinds import DIALECT_KINDS, HUB_KINDS, RECORD_KIND
 from trainplane.api.meta import Raw
 from trainplane.cluster.access import AUTHENTICATED, MASTERS, SERVICE_ACCOUNTS
 
@@ -64,6 +64,7 @@ _ADMIN_RULES = (
 _TRAINING_VIEW = (
     _rule(READ, _TRAINING_GROUPS, "trainjobs", "trainjobs/status", "trainjobs/scale"),
     _rule(READ, _TRAINING_GROUPS, "trainingruntimes", "clustertrainingruntimes"),
+    _rule(READ, RECORD_KIND.group, RECORD_KIND.plural),
     _rule(READ, "jobset.x-k8s.io", "jobsets", "jobsets/status"),
     _rule(READ, ("scheduling.x-k8s.io", "scheduling.volcano.sh"), "podgroups", "podgroups/status", "queues"),
     _rule(READ, "batch", "jobs", "jobs/status"),
@@ -78,6 +79,7 @@ _TRAINING_USE = (
 )
 _TRAINING_ADMIN = (
     _rule(WRITE, _TRAINING_GROUPS, "clustertrainingruntimes", "trainjobs/status"),
+    _rule(("delete", "deletecollection"), RECORD_KIND.group, RECORD_KIND.plural),
     _rule(ALL, "jobset.x-k8s.io", "jobsets", "jobsets/status"),
     _rule(ALL, ("scheduling.x-k8s.io", "scheduling.volcano.sh"), "podgroups", "queues"),
     _rule(ALL, "batch", "jobs"),

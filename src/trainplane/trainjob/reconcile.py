@@ -230,7 +230,7 @@ def controller(*, elastic_jobset: bool = False, why: Why | None = None) -> Contr
             (("events.k8s.io", "Event"), of_event),
         ),
         reads=(
-            *((row.group, row.kind) for row in CRD_KINDS if row.kind != "TrainJob"),
+            *((row.group, row.kind) for row in CRD_KINDS if row.kind.endswith("TrainingRuntime")),
             ("node.k8s.io", "RuntimeClass"),
         ),
         reports_as="trainer-trainjob-controller",

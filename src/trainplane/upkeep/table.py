@@ -5,6 +5,7 @@ from trainplane.upkeep.autoscale import AUTOSCALE
 from trainplane.upkeep.endpoints import ENDPOINT_SLICES, ENDPOINTS
 from trainplane.upkeep.eviction import EVICTION
 from trainplane.upkeep.garbage import garbage
+from trainplane.upkeep.history import HISTORY
 from trainplane.upkeep.namespaces import NAMESPACES
 from trainplane.upkeep.node_health import NODE_HEALTH
 from trainplane.upkeep.quota_status import QUOTA_STATUS
@@ -20,4 +21,5 @@ UPKEEP: tuple[Controller, ...] = (
     QUOTA_STATUS,
     ENDPOINT_SLICES,
     ENDPOINTS,
+    HISTORY,
 )
