@@ -2,43 +2,33 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from importlib.resources import files
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 from aiohttp import web
 
 from trainplane import __version__
-from trainplane.api.documents import parse
-from trainplane.api.meta import Raw
 from trainplane.cluster import kubeconfig
-from trainplane.cluster.access import AUTHENTICATED
 from trainplane.cluster.account_tokens import AccountTokens
 from trainplane.cluster.api import Api
 from trainplane.cluster.certificates import Certificates
-from trainplane.cluster.errors import AlreadyExists
 from trainplane.cluster.http.app import App, Served, start
 from trainplane.cluster.http.questions import Access, Questions
 from trainplane.cluster.identity import Identity, signing_key
 from trainplane.cluster.log import Key
-from trainplane.cluster.ready_roles import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
 from trainplane.cluster.resources import SERVED_KINDS
 from trainplane.cluster.sqlite import Disk
 from trainplane.cluster.store import Store
 from trainplane.cluster.tokens import Tokens
 from trainplane.control import clock
-from trainplane.control.loop import run
+from trainplane.control.loop import Loop
 from trainplane.control.metrics import Metrics
 from trainplane.controllers import admission, controllers
+from trainplane.furniture import companions, furnish
+from trainplane.node.simulated import Size, simulated
+from trainplane.node.use import PERIOD, Use
 
-SYSTEM = "kubeflow-system"
-"""Where Kubeflow's clients look for what a Trainer says of itself."""
-NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system", SYSTEM)
-PUBLIC = "kubeflow-trainer-public"
-TRAINER_VERSION = "v2.3.0"
-"""The Kubeflow Trainer whose API is served."""
-ROOT_CERTIFICATE = "kube-root-ca.crt"
 KUBECONFIG = "kubeconfig"
 
 
@@ -52,6 +42,10 @@ class Config(msgspec.Struct, frozen=True):
     """0 is any that is free, and the same one again after a restart where it still is."""
     gates: frozenset[str] = frozenset()
     """Of `controllers.GATES`, those that are open."""
+    nodes: int = 0
+    """How many nodes are simulated."""
+    size: Size = Size()
+    """What each of them has."""
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -101,8 +95,12 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
         await store.compact(store.revision)
     else:
         await furnish(api)
+    deciders = (*controllers(config.gates), *simulated(config.nodes, config.size))
+    loop = Loop(deciders, api, clock, scopes={}, kinds=SERVED_KINDS)
+    use = Use(loop.live, clock)
     port_file = config.folder / "port"
-    app, runner, port = await _start(config, api, certificates, port=config.port or _last_port(port_file))
+    told = (use, loop.metrics.text)
+    app, runner, port = await _start(config, api, certificates, port=config.port or _last_port(port_file), told=told)
     try:
         port_file.write_text(f"{port}\n", encoding="utf-8")
         server = f"https://{config.host}:{port}"
@@ -118,20 +116,27 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
                 key=admin.key_pem,
             ),
         )
-        metrics = Metrics()
-        async with asyncio.TaskGroup() as deciders:
-            loop = deciders.create_task(run(controllers(config.gates), api, clock, metrics=metrics), name="controllers")
+        async with asyncio.TaskGroup() as tasks:
+            at_work = (tasks.create_task(loop.run(), name="controllers"), tasks.create_task(measure(use), name="use"))
             try:
-                yield Running(api, metrics, server, path)
+                yield Running(api, loop.metrics, server, path)
             finally:
-                loop.cancel()
+                for task in at_work:
+                    task.cancel()
     finally:
         app.closing.set()
         await runner.cleanup()
 
 
+async def measure(use: Use) -> None:
+    """Have autoscalers know what pods use, until cancelled."""
+    while True:
+        await asyncio.sleep(PERIOD.total_seconds())
+        use.show()
+
+
 async def _start(
-    config: Config, api: Api, certificates: Certificates, *, port: int
+    config: Config, api: Api, certificates: Certificates, *, port: int, told: tuple[Use, Callable[[], str]]
 ) -> tuple[App, web.ServerRunner, int]:
     """The server, at a port or at any other where that is taken."""
     folder, ground = config.folder / "pki", api.ground
@@ -144,7 +149,7 @@ async def _start(
     identity = Identity(Tokens(folder), accounts, uid=uid)
     access = Access(ground)
     questions = Questions(ground, access=access, identity=identity, accounts=accounts, now=clock.now)
-    served = Served(api, identity, questions, access, clock.now, __version__, SERVED_KINDS)
+    served = Served(api, identity, questions, access, clock.now, __version__, SERVED_KINDS, *told)
     app = App(served, address=f"{config.host}:{port}")
     tls = certificates.server_context()
     try:
@@ -161,59 +166,3 @@ def _last_port(file: Path) -> int:
         return int(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return 0
-
-
-def companions(authority: str) -> list[Raw]:
-    """What every namespace holds from the start."""
-    return [
-        {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": "default"}},
-        {
-            "kind": "ConfigMap",
-            "apiVersion": "v1",
-            "metadata": {"name": ROOT_CERTIFICATE},
-            "data": {"ca.crt": authority},
-        },
-    ]
-
-
-async def furnish(api: Api) -> None:
-    """Make what every cluster has, where it is missing."""
-    spaces: list[Raw] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
-    for group in ((*spaces, *CLUSTER_ROLES, *CLUSTER_ROLE_BINDINGS), (*public(), *runtimes())):
-        async with asyncio.TaskGroup() as makers:
-            for raw in group:
-                makers.create_task(_ensure(api, raw))
-
-
-def public() -> list[Raw]:
-    """What everybody may read of the Trainer that is here."""
-    rbac, metadata = "rbac.authorization.k8s.io", {"name": PUBLIC, "namespace": SYSTEM}
-    rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [PUBLIC], "verbs": ["get"]}
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": metadata,
-            "data": {"kubeflow_trainer_version": TRAINER_VERSION},
-        },
-        {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": metadata, "rules": [rule]},
-        {
-            "apiVersion": f"{rbac}/v1",
-            "kind": "RoleBinding",
-            "metadata": metadata,
-            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": PUBLIC},
-            "subjects": [{"apiGroup": rbac, "kind": "Group", "name": AUTHENTICATED}],
-        },
-    ]
-
-
-def runtimes() -> list[Raw]:
-    """The built-in runtimes."""
-    folder = files("trainplane").joinpath("runtimes")
-    texts = [file.read_bytes() for file in folder.iterdir() if file.name.endswith(".yaml")]
-    return [document.value for text in texts for document in parse(text).documents]
-
-
-async def _ensure(api: Api, raw: Raw) -> None:
-    with suppress(AlreadyExists):
-        await api.create(raw)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.cli.clusters import Clusters, fetch, open_stream
 from tests.places import ROOT
-from trainplane.embed import NAMESPACES
+from trainplane.furniture import NAMESPACES
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -8,7 +8,7 @@ import sys
 import yaml
 
 from tests.cli.clusters import Clusters, fetch
-from trainplane.embed import NAMESPACES
+from trainplane.furniture import NAMESPACES
 
 
 def test_it_names_what_will_go_and_asks(clusters: Clusters) -> None:

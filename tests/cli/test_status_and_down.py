@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from tests.cli.clusters import Clusters, fetch
-from trainplane.embed import NAMESPACES
+from trainplane.furniture import NAMESPACES
 
 
 def test_status_tells_what_runs_and_what_it_holds(clusters: Clusters) -> None:

@@ -12,7 +12,7 @@ from trainplane.cluster.api import Api
 from trainplane.cluster.log import Forgetful
 from trainplane.cluster.store import Store
 from trainplane.controllers import admission
-from trainplane.embed import companions
+from trainplane.furniture import companions
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from trainplane.control.loop import Loop
 from trainplane.control.reflector import Scope
 from trainplane.control.virtual import VirtualClock
 from trainplane.controllers import admission
-from trainplane.embed import companions
+from trainplane.furniture import companions
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.view import Ref
 

@@ -93,7 +93,7 @@ def ask(cluster: Cluster, what: Ask) -> Answer:
 
 async def _answer(api: "Api", what: Ask) -> Answer:
     from trainplane.cluster.sqlite import read_backup
-    from trainplane.embed import furnish
+    from trainplane.furniture import furnish
 
     store = api.ground.store
     if what.restore:

@@ -111,8 +111,10 @@ STATELESS = (
         ("crd", "crds"),
         ("api-extensions",),
     ),
+    Resource("metrics.k8s.io", "v1beta1", "nodes", "NodeMetrics", False, ("get", "list")),
+    Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics", True, ("get", "list")),
 )
-"""Resources that are answered but not stored: reviews, bindings, and the CRDs of what is served."""
+"""Resources that are answered but not stored: reviews, bindings, the CRDs of what is served, and what is measured."""
 
 SERVED_KINDS: tuple[Kind, ...] = (
     *KINDS,

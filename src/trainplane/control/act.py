@@ -7,6 +7,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias, assert_never
 
+from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.merge import merge_patch, same
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
@@ -247,12 +248,19 @@ def is_so(action: Doing, there: Raw) -> bool:
         case Bind():
             return bool(look(there, "spec", "nodeName") == action.node)
         case Delete():
-            return is_of(there, action.uid) and bool(there["metadata"].get("deletionTimestamp"))
+            return is_of(there, action.uid) and is_going(there)
         case Create() | Apply():
             # The API answers these: a View may be old, and an apply may take a field away that is not in it.
             return False
         case other:
             assert_never(other)
+
+
+def is_going(raw: Raw) -> bool:
+    """Whether another delete would change nothing: a pod that has ended need not wait for the end of its grace."""
+    metadata = raw["metadata"]
+    waits = metadata.get("deletionGracePeriodSeconds") and look(raw, "status", "phase") in (SUCCEEDED, FAILED)
+    return bool(metadata.get("deletionTimestamp")) and not waits
 
 
 def is_status(batch: Iterable[Chain]) -> bool:

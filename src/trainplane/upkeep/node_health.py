@@ -51,8 +51,11 @@ def time_left(node: Raw, view: View, now: datetime) -> timedelta:
     """How long the node may still be silent: by its last report or the renewal of its lease, whichever is later."""
     lease = view.get(Ref("coordination.k8s.io", "Lease", NODE_LEASE_NAMESPACE, name_of(node)))
     ready = condition(node.get("status") or {}, READY) or {}
-    heard = [look(lease, "spec", "renewTime"), None if gave_up(ready) else ready.get("lastHeartbeatTime")]
-    moments = [moment(text) + GRACE for text in heard if text]
+    heard = [] if gave_up(ready) else [(ready.get("lastHeartbeatTime"), GRACE)]
+    # A lease that is good for longer says that the node need not be heard of sooner.
+    promised = timedelta(seconds=look(lease, "spec", "leaseDurationSeconds") or 0)
+    heard.append((look(lease, "spec", "renewTime"), max(GRACE, promised)))
+    moments = [moment(text) + patience for text, patience in heard if text]
     if born := node["metadata"].get("creationTimestamp"):
         moments.append(moment(born) + STARTUP_GRACE)
     return max(moments, default=now) - now
@@ -129,11 +132,10 @@ def name_of(node: Raw) -> str:
 
 
 def of_lease(lease: Raw, view: View) -> Iterator[Ref]:
-    """The node that a lease is renewed for, where it was given up: a node that is well need not be looked at."""
+    """The node that a lease is of: it may be heard of again, or the lease may be good for less long than it was."""
     if lease["metadata"].get("namespace") == NODE_LEASE_NAMESPACE:
         ref = Ref("", "Node", "", str(lease["metadata"]["name"]))
-        node = view.get(ref)
-        if node is not None and not is_ready(node.get("status") or {}):
+        if view.get(ref) is not None:
             yield ref
 
 

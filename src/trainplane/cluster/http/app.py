@@ -32,7 +32,9 @@ from trainplane.cluster.errors import (
     Unavailable,
 )
 from trainplane.cluster.ground import Call
+from trainplane.cluster.http import measures
 from trainplane.cluster.http.answers import document, no_page, object_in, refusal, respond
+from trainplane.cluster.http.measures import Measures
 from trainplane.cluster.http.objects import Objects, allowed_verb, read_question
 from trainplane.cluster.http.questions import Access, Questions, definitions, same_definition, served_definition
 from trainplane.cluster.http.watch import stream
@@ -52,6 +54,7 @@ BODY_TIME = 30.0
 HEADER_LIMIT = 64 * 1024
 KEEP_ALIVE = 600.0
 """How long an idle connection stays: one that closes just as a client writes is an error to its user."""
+METRICS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _HEALTH = ("healthz", "livez", "readyz")
 _CHECKS = ("ping", "log", "etcd")
 _LOG = logging.getLogger("trainplane.http")
@@ -68,6 +71,9 @@ class Served:
     now: Callable[[], datetime]
     version: str
     kinds: tuple[Kind, ...]
+    measures: Measures | None = None
+    metrics: Callable[[], str] = lambda: ""
+    """What the cluster tells of itself, in Prometheus' text form."""
 
 
 class App:
@@ -215,6 +221,8 @@ class App:
             return no_page()
         if asked.resource == "customresourcedefinitions":
             return await self._definition(request, asked)
+        if asked.group == measures.GROUP:
+            return respond(measures.answer(asked, self._served.measures), form=PLAIN)
         if asked.verb not in row.verbs or asked.name:
             raise MethodNotAllowed
         data = await self._read(request)
@@ -268,6 +276,8 @@ class App:
                 return respond(paths(self._resources), form=PLAIN)
             case ("version",):
                 return respond(version_info(self._served.version), form=PLAIN)
+            case ("metrics",):
+                return web.Response(text=self._served.metrics(), headers={"Content-Type": METRICS_TEXT})
             case (("healthz" | "livez" | "readyz") as kind, *rest):
                 return self._health(request, kind, rest)
             case (".well-known", "openid-configuration"):
