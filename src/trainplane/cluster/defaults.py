@@ -92,9 +92,16 @@ def pod_spec(spec: Raw) -> Raw:
     if filled.get("serviceAccountName") or filled.get("serviceAccount"):
         name = filled.get("serviceAccountName") or filled["serviceAccount"]
         filled |= {"serviceAccountName": name, "serviceAccount": name}
-    if filled.get("hostNetwork"):
-        for name in ("initContainers", "containers"):
-            if filled.get(name):
+    return filled
+
+
+def _of_a_pod(spec: Raw) -> Raw:
+    """What only pods get, and templates do not: requests that follow limits, and ports of the host's network."""
+    filled = _under(pod_spec(spec), enableServiceLinks=True)
+    for name in ("initContainers", "containers"):
+        if filled.get(name):
+            filled[name] = [{**each, "resources": _resources(each["resources"])} for each in filled[name]]
+            if filled.get("hostNetwork"):
                 filled[name] = [_host_ports(each) for each in filled[name]]
     return filled
 
@@ -106,9 +113,11 @@ def _container(raw: Raw) -> Raw:
             filled[name] = _under(raw[name], **_PROBE)
             if "httpGet" in filled[name]:
                 filled[name]["httpGet"] = _under(filled[name]["httpGet"], path="/", scheme="HTTP")
+    if raw.get("lifecycle"):
+        filled["lifecycle"] = {name: _handler(each) for name, each in raw["lifecycle"].items()}
     if raw.get("env"):
         filled["env"] = [_env(each) for each in raw["env"]]
-    filled["resources"] = _resources(raw.get("resources") or {})
+    filled["resources"] = raw.get("resources") or {}
     image = raw.get("image") or ""
     last = image.rpartition("/")[2]
     newest = "@" not in last and (":" not in last or last.endswith(":latest"))
@@ -121,10 +130,26 @@ def _container(raw: Raw) -> Raw:
 
 
 def _env(raw: Raw) -> Raw:
+    if raw.get("value") == "":
+        # An empty value says as much as none, and a server keeps none.
+        raw = {name: item for name, item in raw.items() if name != "value"}
     source = raw.get("valueFrom")
-    if isinstance(source, Mapping) and isinstance(source.get("fieldRef"), Mapping):
-        return {**raw, "valueFrom": {**source, "fieldRef": _under({**source["fieldRef"]}, apiVersion="v1")}}
+    return {**raw, "valueFrom": _told({**source})} if isinstance(source, Mapping) else raw
+
+
+def _told(raw: Raw) -> Raw:
+    """What the downward API tells: a field of the pod, or a resource of a container."""
+    if isinstance(raw.get("fieldRef"), Mapping):
+        raw = {**raw, "fieldRef": _under(raw["fieldRef"], apiVersion="v1")}
+    if isinstance(raw.get("resourceFieldRef"), Mapping):
+        raw = {**raw, "resourceFieldRef": _under(raw["resourceFieldRef"], divisor="0")}
     return raw
+
+
+def _handler(raw: Any) -> Any:
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("httpGet"), Mapping):
+        return raw
+    return {**raw, "httpGet": _under({**raw["httpGet"]}, path="/", scheme="HTTP")}
 
 
 def _resources(raw: Raw) -> Raw:
@@ -153,11 +178,28 @@ def _volume(raw: Raw) -> Raw:
             filled[name] = _under(raw[name], defaultMode=_MODE)
     if isinstance(raw.get("hostPath"), Mapping):
         filled["hostPath"] = _under(raw["hostPath"], type="")
+    if isinstance(raw.get("downwardAPI"), Mapping):
+        filled["downwardAPI"] = _with_files(filled["downwardAPI"])
+    if isinstance(raw.get("projected"), Mapping):
+        filled["projected"] = _at(filled["projected"], "sources", _sources)
     return filled
 
 
+def _with_files(raw: Raw) -> Raw:
+    return {**raw, "items": [_told(each) for each in raw["items"]]} if raw.get("items") else raw
+
+
+def _sources(raw: Any) -> Any:
+    return [_source(each) for each in raw]
+
+
+def _source(raw: Raw) -> Raw:
+    filled = _at(raw, "downwardAPI", _with_files)
+    return _at(filled, "serviceAccountToken", lambda token: _under(token, expirationSeconds=3600))
+
+
 def _pod(raw: Raw) -> Raw:
-    made = _at(raw, "spec", lambda spec: _under(pod_spec(spec), enableServiceLinks=True), made=True)
+    made = _at(raw, "spec", _of_a_pod, made=True)
     return _with_states(_with_times(made))
 
 
@@ -196,7 +238,15 @@ def _failure_policy(raw: Raw) -> Raw:
 
 
 def _job(raw: Raw) -> Raw:
-    return _with_times(_at(raw, "spec", _job_spec, made=True))
+    return labelled(_with_times(_at(raw, "spec", _job_spec, made=True)))
+
+
+def labelled(job: Raw) -> Raw:
+    """A Job that has no labels, with those of its template."""
+    labels = (job["spec"]["template"].get("metadata") or {}).get("labels")
+    if not labels or job["metadata"].get("labels"):
+        return job
+    return {**job, "metadata": {**job["metadata"], "labels": labels}}
 
 
 def _service_spec(spec: Raw) -> Raw:

@@ -10,7 +10,7 @@ from trainplane.api.core import NAMESPACE_FINALIZER, PENDING
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
-from trainplane.cluster.defaults import secret_kept
+from trainplane.cluster.defaults import labelled, secret_kept
 from trainplane.cluster.resources import resource_of
 
 _WITH_GENERATION = {("", "Pod"), ("batch", "Job"), ("scheduling.k8s.io", "PriorityClass")}
@@ -68,6 +68,11 @@ def prepared(raw: Raw, row: Kind, *, place: Callable[[int], int]) -> Raw:
         raw = {name: item for name, item in raw.items() if name != "status"}
     step = _CREATE.get((row.group, row.kind))
     return step(raw, place) if step else raw
+
+
+def read_back(raw: Raw, row: Kind) -> Raw:
+    """A new object as it is stored, with what is filled in whenever it is read: that is not judged before."""
+    return labelled(raw) if (row.group, row.kind) == ("batch", "Job") else raw
 
 
 def changed(new: Raw, old: Raw, row: Kind, *, subresource: str = "") -> Raw:
@@ -164,11 +169,10 @@ def _new_job(raw: Raw, _: Callable[[int], int]) -> Raw:
     ours = dict(sorted(ours.items()))
     template = spec["template"]
     inner = template.get("metadata") or {}
-    labelled = {**template, "metadata": {**inner, "labels": {**(inner.get("labels") or {}), **ours}}}
+    named = {**template, "metadata": {**inner, "labels": {**(inner.get("labels") or {}), **ours}}}
     selector = {**(spec.get("selector") or {})}
     selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _JOB_LABELS[0]: metadata["uid"]}
-    made["metadata"] = {**metadata, "labels": {**(metadata.get("labels") or {}), **ours}}
-    made["spec"] = {**spec, "template": labelled, "selector": selector}
+    made["spec"] = {**spec, "template": named, "selector": selector}
     return made
 
 
