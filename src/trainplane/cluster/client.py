@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -122,11 +123,18 @@ class Log:
     timestamps: bool = False
     tail_lines: int | None = None
     since_seconds: int | None = None
+    since_time: datetime | None = None
     limit_bytes: int | None = None
+    stream: str = ""
+    """Stdout or Stderr alone; "" is both."""
 
 
 class Channel(Protocol):
-    """An open stream to a container; numbers are those of the wire: 0 input, 1 output, 2 errors, 3 the end."""
+    """An open stream to a container; numbers are those of the wire.
+
+    0 is input, 1 output, 2 errors, 3 the end: a Status in JSON, as the API writes it. 4 is sent with the size of the
+    terminal, `{"Width":80,"Height":24}`. A channel to a port has 0 and 1 alone.
+    """
 
     async def send(self, data: bytes, *, stream: int = 0) -> None:
         """Send bytes; none at all end the input."""
