@@ -15,11 +15,13 @@ from trainplane.cluster.admission import Admission
 from trainplane.cluster.bodies import Body
 from trainplane.cluster.client import Change, Happened, Page, Patch
 from trainplane.cluster.deletion import Deletion
-from trainplane.cluster.errors import NotFound
+from trainplane.cluster.errors import MethodNotAllowed, NotFound
 from trainplane.cluster.ground import SYSTEM, Call, Companions, Ground
+from trainplane.cluster.negotiation import patch_form
 from trainplane.cluster.options import DeleteOptions, Options
 from trainplane.cluster.parts import Parts
 from trainplane.cluster.reads import Reads
+from trainplane.cluster.resources import resource_of
 from trainplane.cluster.store import Store
 from trainplane.cluster.writes import Writes
 
@@ -63,9 +65,10 @@ class Api:
     def _call(self, ref: Ref, *, subresource: str = "", options: Options | None = None) -> Call:
         view = self.ground.views.get((ref.group, ref.kind))
         row = view.stored if view else self.ground.row(ref.group, ref.kind)
-        if row is None:
+        if row is None or (ref.name and row.namespaced and not ref.namespace):
             raise NotFound.resource()
-        return Call(row, ref.namespace, ref.name, subresource, options or Options(), SYSTEM, self._manager, view)
+        namespace = ref.namespace if row.namespaced else ""
+        return Call(row, namespace, ref.name, subresource, options or Options(), SYSTEM, self._manager, view)
 
     def _collection(self, kind: Kind, namespace: str, options: Options) -> Call:
         call = self._call(Ref(kind.group, kind.kind, namespace, ""), options=options)
@@ -103,6 +106,8 @@ class Api:
         metadata = obj.get("metadata") or {}
         ref = Ref.of({**obj, "metadata": {"name": "", **metadata}})
         call = self._call(ref._replace(name=""))
+        if call.row.namespaced and not call.namespace:
+            raise MethodNotAllowed
         return _shown((await self.writes.create(call, Body(obj))).object, call)
 
     async def apply(self, obj: Raw, *, manager: str, uid: str = "", force: bool = False) -> Raw:
@@ -114,7 +119,8 @@ class Api:
         """Change an object; with a uid, only the object that has it."""
         call = self._call(ref, subresource=subresource)
         if subresource == "scale":
-            return (await self.parts.rescale(call, patch.form, Body(patch.body))).object
+            return (await self.parts.rescale(call, patch.form, Body(patch.body), uid=uid)).object
+        patch_form(patch.form, custom=resource_of(call.row).custom)
         return _shown((await self.writes.patch(call, patch.form, patch.body, uid=uid)).object, call)
 
     async def set_status(self, ref: Ref, status: Raw, *, uid: str = "") -> Raw:

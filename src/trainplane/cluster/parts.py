@@ -47,12 +47,14 @@ class Parts:
             raise NotFound.of(call.row.resource, call.name)
         return Answer(200, scale_of(stored.object, _scale(call.row)))
 
-    async def rescale(self, call: Call, form: str, body: Body) -> Answer:
+    async def rescale(self, call: Call, form: str, body: Body, *, uid: str = "") -> Answer:
         """Change an object's size by its Scale, put in place or patched."""
         how = _scale(call.row)
         steps = tuple(f"f:{step}" for step in _steps(how.spec))
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
+            if uid and uid != old["metadata"]["uid"]:
+                raise Conflict.of(call.row.resource, call.name, other_uid(call, uid, old))
             entries = look(old, "metadata", "managedFields")
             before = scale_of(old, how)
             before = put(before, ("metadata", "managedFields"), scale_entries(entries, steps))

@@ -104,7 +104,8 @@ def _unlike(value: Any, schema: Schema) -> str:
             return f"cannot restore {'slice' if kind == 'array' else kind} from map"
         properties, others = schema.get("properties", {}), schema.get("additionalProperties")
         for name, item in value.items():
-            child = properties.get(name, others)
+            # Directives such as $retainKeys are no fields.
+            child = None if name.startswith("$") else properties.get(name, others)
             if child is not None and item is not None and (wrong := _unlike(item, child)):
                 return wrong
     elif isinstance(value, list):

@@ -208,8 +208,8 @@ class Writes:
         if look(patch, "metadata", "managedFields") is not None:
             raise BadRequest("metadata.managedFields must be nil")
         stored = self._ground.find(call.key)
-        if stored is None and not call.subresource and not uid:
-            return await self._apply_new(call, patch, raw, notes)
+        if stored is None and not call.subresource:
+            return await self._apply_new(call, patch, raw, notes, uid=uid)
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             if uid and uid != old["metadata"]["uid"]:
@@ -222,8 +222,8 @@ class Writes:
 
         return await self.change(call, make)
 
-    async def _apply_new(self, call: Call, patch: Raw, raw: Raw, notes: tuple[str, ...]) -> Answer:
-        if sent := look(raw, "metadata", "uid"):
+    async def _apply_new(self, call: Call, patch: Raw, raw: Raw, notes: tuple[str, ...], *, uid: str) -> Answer:
+        if sent := uid or look(raw, "metadata", "uid"):
             words = f"uid mismatch: the provided object specified uid {sent}, and no existing object was found"
             raise Conflict.of(call.row.resource, call.name, words)
         made = self._applied(call, None, patch)

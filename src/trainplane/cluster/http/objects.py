@@ -225,7 +225,8 @@ def _of_kind(raw: Raw, kind: str, package: str) -> Raw:
 def allowed_verb(asked: Request, row: Kind) -> None:
     """Refuse what a resource or its part has not; raises NotFound or MethodNotAllowed."""
     resource = resource_of(row)
-    if bool(asked.namespace) and not row.namespaced:
+    homeless = row.namespaced and not asked.namespace
+    if (asked.namespace and not row.namespaced) or (homeless and asked.name):
         raise NotFound.resource()
     if asked.subresource:
         part = next((each for each in resource.subresources if each.name == asked.subresource), None)
@@ -235,9 +236,5 @@ def allowed_verb(asked: Request, row: Kind) -> None:
             raise NotFound.resource()
         if asked.verb not in part.verbs:
             raise MethodNotAllowed
-    elif (
-        not asked.fits
-        or (asked.verb not in resource.verbs)
-        or (row.namespaced and not asked.namespace and asked.verb not in ("list", "watch"))
-    ):
+    elif not asked.fits or (asked.verb not in resource.verbs) or (homeless and asked.verb not in ("list", "watch")):
         raise MethodNotAllowed
