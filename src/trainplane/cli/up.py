@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trainplane.embed import Running
 
 INTERRUPTED = 130
-_UNBUILT = "nodes: this version makes pods and places them, but has no node of its own to run them on yet"
+_NO_NODES = "nodes: there are none, and pods wait; --nodes 4 --simulate has nodes on which pods only seem to run"
 
 
 class Asked(NamedTuple):
@@ -32,6 +32,11 @@ class Asked(NamedTuple):
 
     port: int
     gates: frozenset[str]
+    nodes: int
+    """How many nodes are simulated."""
+    cpu: str
+    memory: str
+    gpus: int
 
 
 def _gates(context: click.Context, option: click.Parameter, value: str) -> frozenset[str]:
@@ -48,6 +53,18 @@ def _gates(context: click.Context, option: click.Parameter, value: str) -> froze
     return frozenset(name for name, _, state in said if state != "false")
 
 
+def _quantity(context: click.Context, option: click.Parameter, value: str) -> str:
+    from trainplane.api.quantity import QuantityError, parse
+
+    try:
+        enough = parse(value).nano > 0
+    except QuantityError as error:
+        raise click.BadParameter(str(error), context, option) from None
+    if not enough:
+        raise click.BadParameter("a node needs more than nothing", context, option)
+    return value
+
+
 @click.command()
 @of_cluster
 @click.option("--detach", "-d", is_flag=True, help="Serve in the background; return when the cluster is ready.")
@@ -61,7 +78,24 @@ def _gates(context: click.Context, option: click.Parameter, value: str) -> froze
     default="",
     help="What upstream's JobSet leaves closed: RestartJob, ElasticJobSet.",
 )
-def up(cluster: Cluster, detach: bool, port: int, merge: bool, gates: frozenset[str]) -> int:
+@click.option("--nodes", type=click.IntRange(0, 5000), help="How many nodes there are; with --simulate 1 by default.")
+@click.option("--simulate", is_flag=True, help="Have pods only seem to run, as their annotations say.")
+@click.option("--node-cpu", default="8", callback=_quantity, show_default=True, help="CPUs of a simulated node.")
+@click.option("--node-memory", default="32Gi", callback=_quantity, show_default=True, help="Memory of one.")
+@click.option("--node-gpus", type=click.IntRange(0, 64), default=0, show_default=True, help="GPUs of one.")
+def up(
+    cluster: Cluster,
+    *,
+    detach: bool,
+    port: int,
+    merge: bool,
+    gates: frozenset[str],
+    nodes: int | None,
+    simulate: bool,
+    node_cpu: str,
+    node_memory: str,
+    node_gpus: int,
+) -> int:
     """Start a cluster on this machine, and serve it until Ctrl-C.
 
     It serves on the loopback address alone, and every request needs the certificate of its kubeconfig or a token of
@@ -71,13 +105,20 @@ def up(cluster: Cluster, detach: bool, port: int, merge: bool, gates: frozenset[
     Data is kept under the user's state folder, and is there again at the next start. A cluster that was killed loses
     nothing that it had confirmed.
 
+    On simulated nodes no program runs: a pod takes as long, and ends as well, as its annotations say;
+    docs/simulation.md lists them.
+
     \b
     trainplane up
+    trainplane up --nodes 4 --simulate --node-gpus 8
     eval "$(trainplane up --detach)"
     trainplane up --name experiments --port 6443
     """
+    if nodes and not simulate:
+        raise click.UsageError(f"nodes that run programs are not there yet; add --simulate to have {nodes} simulated")
+    count = (1 if nodes is None else nodes) if simulate else 0
     _prepare(cluster)
-    config = Asked(port, gates)
+    config = Asked(port, gates, count, node_cpu, node_memory, node_gpus)
     if detach:
         _tell(
             cluster, start(cluster, partial(_serve, cluster, config=config, merge=merge, detached=True)), detached=True
@@ -128,15 +169,25 @@ async def _until_stopped(
 ) -> int:
     from trainplane.cli.door import open_door
     from trainplane.embed import Config, running
+    from trainplane.node.simulated import Size
 
     stopped: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
     last_port = _last_port(cluster)
     _listen(stopped)
-    async with running(Config(cluster.folder, name=cluster.name, port=config.port, gates=config.gates)) as serving:
+    asked = Config(
+        cluster.folder,
+        name=cluster.name,
+        port=config.port,
+        gates=config.gates,
+        nodes=config.nodes,
+        size=Size(cpu=config.cpu, memory=config.memory, gpus=config.gpus),
+    )
+    async with running(asked) as serving:
         async with open_door(cluster, serving.api):
             write_record(cluster, Record(os.getpid(), serving.server, detached))
             try:
-                ready(_ready(serving, list(_notes(cluster, serving, port=config.port or last_port, merge=merge))))
+                notes = _notes(cluster, serving, port=config.port or last_port, merge=merge)
+                ready(_ready(serving, [*([] if config.nodes else [_NO_NODES]), *notes]))
                 word = await stopped
             finally:
                 # While the data is still ours: after that the record may be another's.
@@ -174,7 +225,6 @@ def _notes(cluster: Cluster, serving: "Running", *, port: int, merge: bool) -> I
     from trainplane.cli.kubeconfig import merge_into_own
     from trainplane.cluster.kubeconfig import KubeconfigError
 
-    yield _UNBUILT
     if port and not serving.server.endswith(f":{port}"):
         yield f"port {port}, that of last time: another program has it; the kubeconfig says the new one"
     if merge:
