@@ -6,6 +6,7 @@ from trainplane.api.ref import Ref
 from trainplane.cluster import pod_security
 from trainplane.cluster.errors import Forbidden
 from trainplane.cluster.ground import Ground
+from trainplane.cluster.runtime_class import classed
 
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -28,7 +29,8 @@ def admitted(new: Raw, old: Raw | None, *, ground: Ground, row: Kind) -> Raw:
     new = limited(new, [stored.object for stored in ground.store.list("limitranges", namespace=place).items])
     spec = {**spec, "containers": (new.get("spec") or {}).get("containers") or []}
     spec = _prioritised(spec, new, ground)
-    return {**new, "spec": {**spec, "tolerations": _tolerations(spec)}}
+    spec = {**spec, "tolerations": _tolerations(spec)}
+    return {**new, "spec": classed(spec, ground.lookup, pod=new["metadata"].get("name", ""))}
 
 
 def limited(new: Raw, ranges: list[Raw]) -> Raw:
