@@ -124,7 +124,8 @@ def test_what_the_api_refuses_is_told_and_made_when_it_no_longer_does() -> None:
             await asyncio.sleep(30)
             assert not await made.all("JobSet"), "its pods would look for the keys"
             (event,) = await made.events()
-            assert (event["reason"], event["note"]) == ("FailedCreate", "Error creating: exceeded quota")
+            assert event["reason"] == "TrainJobResourcesCreationFailed"
+            assert event["note"] == "Error creating: exceeded quota"
             assert event["regarding"]["uid"] == parent["metadata"]["uid"]
             assert (await made.api.get(Ref.of(parent)))["status"]["summary"]["state"] == "Created"
             await asyncio.sleep(120)

@@ -49,7 +49,7 @@ class Failure(NamedTuple):
 def failure(action: Apply | Bind | Create | Delete | Patch | SetStatus, error: ApiError | OSError) -> Failure:
     """What an error means for an action."""
     reason, words = _REASONS[type(action)]
-    if isinstance(action, Create) and action.complaint:
+    if isinstance(action, Create | Apply) and action.complaint:
         reason = action.complaint
     # A new object that is not found lacks its namespace or its kind; any other was deleted since the View was made.
     passes = not isinstance(error, ApiError) or isinstance(error, _LATER)

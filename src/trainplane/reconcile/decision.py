@@ -26,6 +26,8 @@ class Apply:
 
     object: Raw
     uid: str
+    complaint: str = ""
+    """As for Create."""
 
 
 @dataclass(frozen=True, slots=True)

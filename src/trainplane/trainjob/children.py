@@ -13,6 +13,8 @@ from trainplane.trainjob.snapshot import is_controlled_by
 from trainplane.trainjob.status import finished, is_true
 from trainplane.trainjob.tree import at, put
 
+CREATION_FAILED = "TrainJobResourcesCreationFailed"
+"""The reason of the event about a TrainJob whose objects a server refuses, new ones and changed ones alike."""
 SSH_AUTH = "kubernetes.io/ssh-auth"
 SUSPEND = ("spec", "suspend")
 REPLICATED = ("spec", "replicatedJobs")
@@ -35,7 +37,7 @@ def kept(job: Raw, raw: Raw, existing: Raw | None, *, elastic: str = "") -> Iter
     A JobSet and its PodGroups stay as they are while pods run; an ssh key is made once.
     """
     if existing is None:
-        yield Create(raw, generate=("ssh-keys",) if raw.get("type") == SSH_AUTH else ())
+        yield Create(raw, generate=("ssh-keys",) if raw.get("type") == SSH_AUTH else (), complaint=CREATION_FAILED)
         return
     uid = existing["metadata"].get("uid", "")
     suspended = bool(at(job, SUSPEND))
@@ -43,15 +45,15 @@ def kept(job: Raw, raw: Raw, existing: Raw | None, *, elastic: str = "") -> Iter
         case "JobSet":
             sized = with_sizes_of(raw, existing, but=elastic)
             if (suspended or at(existing, SUSPEND)) and not is_settled(existing, sized):
-                yield Apply(sized, uid=uid)
+                yield Apply(sized, uid=uid, complaint=CREATION_FAILED)
         case "PodGroup":
             if suspended and not contains(existing, raw):
-                yield Apply(raw, uid=uid)
+                yield Apply(raw, uid=uid, complaint=CREATION_FAILED)
         case "Secret":
             return
         case _:
             if not contains(existing, raw):
-                yield Apply(raw, uid=uid)
+                yield Apply(raw, uid=uid, complaint=CREATION_FAILED)
 
 
 def with_sizes_of(raw: Raw, existing: Raw, *, but: str) -> Raw:

@@ -12,7 +12,7 @@ from trainplane.api.trainer import API_VERSION, CONTROLLER
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Create, Decision, Delete, Record, SetStatus
 from trainplane.reconcile.view import Ref, View, group_of
-from trainplane.trainjob.children import REPLICATED, kept, resized, sized
+from trainplane.trainjob.children import CREATION_FAILED, REPLICATED, kept, resized, sized
 from trainplane.trainjob.default import ELASTIC
 from trainplane.trainjob.lifetime import deadline, expiry, is_past_deadline, soonest
 from trainplane.trainjob.nodes import JOB_NODES
@@ -26,7 +26,6 @@ from trainplane.trainjob.trouble import Trouble, below
 
 JOBSET_GROUP = "jobset.x-k8s.io"
 JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
-CREATION_FAILED = "TrainJobResourcesCreationFailed"
 LONGEST_NOTE = 1024
 """As much text as an Event takes."""
 PATIENCE = timedelta(seconds=15)
@@ -114,7 +113,7 @@ def runtime_for(job: Raw, view: View) -> tuple[Raw, list[Action]]:
     if live is None:
         problem = not_found(job, view.get)
         raise Blocked("RuntimeNotFound", f"{problem.what}; {problem.todo}")
-    return live, [Create(take(job, live))]
+    return live, [Create(take(job, live), complaint=CREATION_FAILED)]
 
 
 def bounded(job: Raw, runtime: Raw) -> tuple[Raw, str]:
