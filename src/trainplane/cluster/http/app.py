@@ -16,6 +16,7 @@ from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.cluster.access import Attributes, User, forbidden, forbidden_details
 from trainplane.cluster.api import Api
+from trainplane.cluster.client import Streams
 from trainplane.cluster.discovery import Discovery, paths, version_info
 from trainplane.cluster.errors import (
     ApiError,
@@ -32,7 +33,7 @@ from trainplane.cluster.errors import (
     Unavailable,
 )
 from trainplane.cluster.ground import Call
-from trainplane.cluster.http import measures
+from trainplane.cluster.http import measures, streams
 from trainplane.cluster.http.answers import document, no_page, object_in, refusal, respond
 from trainplane.cluster.http.measures import Measures
 from trainplane.cluster.http.objects import Objects, allowed_verb, read_question
@@ -74,6 +75,8 @@ class Served:
     measures: Measures | None = None
     metrics: Callable[[], str] = lambda: ""
     """What the cluster tells of itself, in Prometheus' text form."""
+    streams: Streams | None = None
+    """What flows to and from pods; None where none is run."""
 
 
 class App:
@@ -135,7 +138,7 @@ class App:
             )
             return respond(made, code=201, form=PLAIN)
         if asked.subresource in ("log", "exec", "attach", "portforward"):
-            return self._no_streams(asked)
+            return await self._flow(request, asked, user)
         data = await self._read(request)
         pretty = is_pretty(asked.options, request.headers.get("User-Agent", ""))
         if self._would_create(asked, row):
@@ -256,13 +259,21 @@ class App:
                 return respond(same_definition(named, self._definitions), form=PLAIN)
         raise MethodNotAllowed
 
-    def _no_streams(self, asked: Request) -> web.StreamResponse:
-        stored = self._served.api.reads.get(Call(self._kinds["", "v1", "pods"], asked.namespace, asked.name))
-        if asked.subresource == "log":
-            return web.Response(status=204)
-        if not (stored.object.get("spec") or {}).get("nodeName"):
+    async def _flow(self, request: web.BaseRequest, asked: Request, user: User) -> web.StreamResponse:
+        """What flows to or from a pod. Whoever may only read may not run anything, though WebSocket asks with GET."""
+        pod = self._served.api.reads.get(Call(self._kinds["", "v1", "pods"], asked.namespace, asked.name)).object
+        is_log = asked.subresource == "log"
+        if not is_log:
+            self._check_access(user, dataclasses.replace(asked, verb="create"), method=request.method)
+        if not pod["spec"].get("nodeName"):
+            if is_log:
+                streams.log_options(asked)
+                return web.Response(status=204)
             raise BadRequest(f"pod {asked.name} does not have a host assigned")
-        raise Internal("no node runs pods here yet")
+        if self._served.streams is None:
+            raise Internal("the nodes of this cluster are simulated: nothing runs in this pod")
+        answer = streams.log if is_log else streams.converse
+        return await answer(request, self._served.streams, asked, pod)
 
     def _plain(self, request: web.BaseRequest, asked: Plain) -> web.StreamResponse:
         parts = asked.parts
