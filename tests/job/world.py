@@ -3,11 +3,11 @@
 import copy
 from datetime import UTC, datetime, timedelta
 
+from tests.cluster.jobs import stored
 from tests.job.bodies import LONELY, UNLABELLED, Raw, pod_status, stamp
 from tests.job.real import chosen
 from trainplane.api.merge import merge_patch
 from trainplane.job import orphans
-from trainplane.job.default import default
 from trainplane.job.reconcile import reconcile
 from trainplane.reconcile.decision import Action, Create, Decision, Delete, Patch, Record, SetStatus
 from trainplane.reconcile.view import Ref, View
@@ -54,7 +54,7 @@ class World:
         raw["metadata"] |= {"uid": f"uid-{self.serial}", "creationTimestamp": stamp(self.now)}
         if raw["kind"] == "Pod":
             raw["status"] = {"phase": "Pending"}
-        self.put(default(raw) if raw["kind"] == "Job" else raw)
+        self.put(stored(raw) if raw["kind"] == "Job" else raw)
         return True
 
     def create(self, job: Raw) -> None:
@@ -149,7 +149,7 @@ class World:
                 self.settle(step["seconds"])
             case "patch":
                 job = self.objects[self.job]
-                self.put(default(merge_patch(job, step["body"]), job))
+                self.put(stored(merge_patch(job, step["body"]), job))
             case "delete-job":
                 self.delete(self.job)
             case "delete-pods":

@@ -12,14 +12,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.cluster.jobs import refusals, stored
 from tests.conformance.recordings import attempt, documents, leaves, load
 from tests.conformance.world import Denied, World
 from tests.jobset.recorded import is_added, substance
 from trainplane.api.problem import Severity
-from trainplane.job import default as job_defaults
 from trainplane.job import orphans
 from trainplane.job import reconcile as job
-from trainplane.job import validate as job_rules
 from trainplane.jobset import admission
 from trainplane.jobset import reconcile as jobset
 from trainplane.reconcile.decision import Action, Create, Delete, Patch
@@ -46,8 +45,10 @@ class FullWorld(World):
             raw = admission.default(raw, old, self.lookup, now=self.now)
             problems = list(admission.validate(raw, old, self.lookup))
         else:
-            raw = job_defaults.default(raw, old)
-            problems = list(job_rules.validate(raw, old))
+            raw = stored(raw, old)
+            if said := refusals(raw, old):
+                raise Denied(said)
+            return raw
         errors = [problem for problem in problems if problem.severity is Severity.ERROR]
         if errors:
             raise Denied(errors)

@@ -3,13 +3,13 @@
 import copy
 from datetime import UTC, datetime, timedelta
 
+from tests.cluster.jobs import stored
 from tests.job.bodies import pod_status, stamp
 from tests.job.real import chosen
 from tests.jobset.real import of_job
 from tests.jobset.stories import Raw
 from tests.jobset.worlds import NS, admitted
 from trainplane.api.merge import merge_patch
-from trainplane.job import default as job_defaults
 from trainplane.job import reconcile as job
 from trainplane.jobset import reconcile as jobset
 from trainplane.reconcile.decision import Action, Create, Decision, Delete, Patch, Record, SetStatus
@@ -44,7 +44,7 @@ class Together:
         raw["metadata"] |= {"uid": f"uid-{self.serial + 1}", "creationTimestamp": stamp(self.now)}
         if raw["kind"] == "Pod":
             raw["status"] = {"phase": "Pending"}
-        self.put(job_defaults.default(raw) if raw["kind"] == "Job" else raw)
+        self.put(stored(raw) if raw["kind"] == "Job" else raw)
 
     def drop(self, ref: Ref, *finalizers: str) -> None:
         """Mark an object as going; it goes at once where nothing holds it."""

@@ -1,19 +1,33 @@
 """What the API server refuses in Jobs."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainplane.api.meta import Raw
+from trainplane.api.meta import Raw, without_nulls
 from trainplane.api.raw import look
-from trainplane.api.selectors import from_label_selector
-from trainplane.cluster.causes import Cause, invalid, not_supported, required, unlawful
-from trainplane.cluster.names import value_faults
+from trainplane.api.selectors import SelectorError, from_label_selector
+from trainplane.cluster.causes import Cause, invalid, not_supported, required, too_long, unlawful
+from trainplane.cluster.go_structs import as_go
+from trainplane.cluster.job_policies import failure_causes, success_causes
+from trainplane.cluster.names import key_faults, label_faults, value_faults
 from trainplane.cluster.pod_validation import spec_causes
 
-_COUNTS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
-_FIXED = ("completions", "selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy")
-_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+_COUNTS = (
+    *("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
+    *("backoffLimitPerIndex", "maxFailedIndexes"),
+)
+_FIXED = ("selector", "completionMode", "backoffLimitPerIndex", "managedBy")
+_POLICIES = {"podFailurePolicy": "PodFailurePolicy", "successPolicy": "SuccessPolicy"}
 _UID = "batch.kubernetes.io/controller-uid"
+_MANAGER = re.compile(
+    r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[-A-Za-z0-9._~%!$&'()*+,;=:@/]+\Z"
+)
+_LONGEST_MANAGER = 63
+MOST_PARALLEL = 100_000
+MANY = 100_000
+MOST_OF_MANY = 10_000
+"""Beyond MANY completions, with limits per index, no more than this may fail or run at a time."""
 
 
 def job_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
@@ -22,81 +36,194 @@ def job_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
         yield from _status_causes(new, old)
         return
     spec = new.get("spec") or {}
-    yield from _selector_causes(new, spec)
+    if old is None:
+        yield from _name_causes(new, spec)
+    yield from _own_selector_causes(new, spec)
+    found = list(_spec_causes(spec))
+    yield from found
+    if old is not None:
+        # A real server judges the spec of a Job twice when it changes, and tells it twice.
+        yield from found
+        yield from _change_causes(spec, old.get("spec") or {}, old)
+
+
+def _spec_causes(spec: Raw) -> Iterator[Cause]:
+    yield from _selector_causes(spec)
     for name in _COUNTS:
         value = spec.get(name)
         if value is not None and value < 0:
             yield invalid(f"spec.{name}", value, "must be greater than or equal to 0")
-    mode = spec.get("completionMode")
-    if mode not in (None, "NonIndexed", "Indexed"):
-        yield not_supported("spec.completionMode", mode, ("NonIndexed", "Indexed"))
-    manager = spec.get("managedBy")
-    if manager is not None and ("/" not in manager or "." not in manager.partition("/")[0]):
-        yield invalid("spec.managedBy", manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
-    yield from _policy_causes(spec.get("podFailurePolicy") or {})
+    yield from _index_causes(spec)
+    yield from _word_causes(spec)
+    yield from failure_causes(spec)
     template = spec.get("template") or {}
-    for value in ((template.get("metadata") or {}).get("labels") or {}).values():
-        for fault in value_faults(value):
-            yield invalid("spec.template.labels", value, fault)
-            break
-        else:
-            continue
-        break
+    yield from _template_label_causes((template.get("metadata") or {}).get("labels") or {})
     inner = template.get("spec") or {}
     yield from spec_causes(inner, "spec.template.spec")
-    if inner.get("restartPolicy") not in ("OnFailure", "Never"):
-        yield required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
-    if old is not None:
-        yield from _change_causes(spec, old.get("spec") or {}, old)
+    yield from _restart_causes(spec, inner)
 
 
-def _selector_causes(new: Raw, spec: Mapping[str, Any]) -> Iterator[Cause]:
+def _name_causes(new: Raw, spec: Raw) -> Iterator[Cause]:
+    name, completions = new["metadata"].get("name") or "", spec.get("completions") or 0
+    if spec.get("completionMode") == "Indexed" and completions > 0:
+        host = f"{name}-{completions - 1}"
+        if any(label_faults(host)):
+            yield invalid("metadata.name", name, f"will not able to create pod with invalid DNS label: {host}")
+
+
+def _own_selector_causes(new: Raw, spec: Raw) -> Iterator[Cause]:
     selector = spec.get("selector")
-    labels = look(spec, "template", "metadata", "labels")
+    if spec.get("manualSelector") or selector is None:
+        return
+    uid = new["metadata"].get("uid", "")
+    if selector.get("matchLabels") not in ({_UID: uid}, {"controller-uid": uid}) or len(selector) > 1:
+        yield invalid("spec.selector", _sorted(selector), "`selector` not auto-generated")
+
+
+def _selector_causes(spec: Raw) -> Iterator[Cause]:
+    selector, labels = spec.get("selector"), look(spec, "template", "metadata", "labels")
     if selector is None:
         yield required("spec.selector")
-    if not spec.get("manualSelector") and selector is not None:
-        ours = {_UID: new["metadata"].get("uid", "")}
-        old_style = {"controller-uid": new["metadata"].get("uid", "")}
-        if selector.get("matchLabels") not in (ours, old_style) or len(selector) > 1:
-            yield invalid("spec.selector", selector, "`selector` not auto-generated")
-    if selector is None or not from_label_selector(selector).matches(labels or {}):
-        yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+    try:
+        found = selector is not None and from_label_selector(selector).matches(labels or {})
+    except SelectorError as error:
+        yield invalid("spec.selector", _sorted(selector), str(error))
+        return
+    if not found:
+        shown = dict(sorted(labels.items())) if labels else None
+        yield invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`")
 
 
-def _policy_causes(policy: Mapping[str, Any]) -> Iterator[Cause]:
-    for index, rule in enumerate(policy.get("rules") or ()):
-        at = f"spec.podFailurePolicy.rules[{index}]"
-        if rule.get("action") not in _ACTIONS:
-            yield not_supported(f"{at}.action", rule.get("action", ""), _ACTIONS)
-        if not rule.get("onExitCodes") and not rule.get("onPodConditions"):
-            yield unlawful(at, "specifying one of OnExitCodes and OnPodConditions is required")
+def _sorted(selector: Any) -> Any:
+    """A selector with its labels in the order in which Go writes maps."""
+    labels = (selector or {}).get("matchLabels")
+    return {**selector, "matchLabels": dict(sorted(labels.items()))} if labels else selector
+
+
+def _index_causes(spec: Raw) -> Iterator[Cause]:
+    completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
+    most, per_index = spec.get("maxFailedIndexes"), spec.get("backoffLimitPerIndex")
+    if spec.get("completionMode") != "Indexed":
+        words = "requires indexed completion mode"
+        if spec.get("successPolicy") is not None:
+            yield invalid("spec.successPolicy", as_go(spec["successPolicy"], "SuccessPolicy"), words)
+        for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
+            if spec.get(name) is not None:
+                yield invalid(f"spec.{name}", spec[name], words)
+        return
+    if completions is None:
+        yield required("spec.completions", "when completion mode is Indexed")
+    if parallelism > MOST_PARALLEL:
+        words = f"must be less than or equal to {MOST_PARALLEL} when completion mode is Indexed"
+        yield invalid("spec.parallelism", parallelism, words)
+    if most is not None and per_index is None:
+        yield required("spec.backoffLimitPerIndex", "when maxFailedIndexes is specified")
+    if completions is not None:
+        yield from _limit_causes(spec, completions)
+    yield from success_causes(spec)
+
+
+def _limit_causes(spec: Raw, completions: int) -> Iterator[Cause]:
+    most, parallelism = spec.get("maxFailedIndexes"), spec.get("parallelism") or 0
+    at = "spec.maxFailedIndexes"
+    if most is not None:
+        if most > completions:
+            yield invalid(at, most, "must be less than or equal to completions")
+        if most > MANY:
+            yield invalid(at, most, f"must be less than or equal to {MANY}")
+    if completions > MANY and spec.get("backoffLimitPerIndex") is not None:
+        words = f"when completions are above {MANY} and used with backoff limit per index"
+        if most is None:
+            yield required(at, f"must be specified when completions is above {MANY}")
+        elif most > MOST_OF_MANY:
+            yield invalid(at, most, f"must be less than or equal to {MOST_OF_MANY} {words}")
+        if parallelism > MOST_OF_MANY:
+            yield invalid("spec.parallelism", parallelism, f"must be less than or equal to {MOST_OF_MANY} {words}")
+
+
+def _word_causes(spec: Raw) -> Iterator[Cause]:
+    mode, replacement, manager = (spec.get(name) for name in ("completionMode", "podReplacementPolicy", "managedBy"))
+    if mode not in (None, "NonIndexed", "Indexed"):
+        yield not_supported("spec.completionMode", mode, ("NonIndexed", "Indexed"))
+    known = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
+    if replacement not in (None, *known):
+        yield not_supported("spec.podReplacementPolicy", replacement, known)
+    if manager is None:
+        return
+    if not _MANAGER.match(manager):
+        yield invalid("spec.managedBy", manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    if len(manager) > _LONGEST_MANAGER:
+        yield too_long("spec.managedBy", _LONGEST_MANAGER)
+
+
+def _template_label_causes(labels: Mapping[str, str]) -> Iterator[Cause]:
+    for key, value in labels.items():
+        for fault in key_faults(key):
+            yield invalid("spec.template.labels", key, fault)
+        for fault in value_faults(value):
+            yield invalid("spec.template.labels", value, fault)
+
+
+def _restart_causes(spec: Raw, pod: Mapping[str, Any]) -> Iterator[Cause]:
+    at, policy = "spec.template.spec.restartPolicy", pod.get("restartPolicy")
+    if policy in (None, "", "Always"):
+        yield required(at, 'valid values: "OnFailure", "Never"')
+    elif policy not in ("OnFailure", "Never"):
+        yield not_supported(at, policy, ("OnFailure", "Never"))
+    elif policy != "Never" and spec.get("podFailurePolicy") is not None:
+        yield invalid(at, policy, 'only "Never" is supported when podFailurePolicy is specified')
 
 
 def _change_causes(spec: Raw, old: Raw, job: Raw) -> Iterator[Cause]:
+    yield from _completions_causes(spec, old)
     for name in _FIXED:
-        if spec.get(name) != old.get(name) and not (name == "completions" and _may_resize(spec, old)):
-            yield invalid(f"spec.{name}", spec.get(name), "field is immutable")
+        if spec.get(name) != old.get(name):
+            value = _sorted(spec.get(name)) if name == "selector" else spec.get(name)
+            yield invalid(f"spec.{name}", value, "field is immutable")
+    for name, type_ in _POLICIES.items():
+        if spec.get(name) != old.get(name):
+            yield invalid(f"spec.{name}", as_go(spec.get(name), type_), "field is immutable")
     before, after = old.get("template") or {}, spec.get("template") or {}
-    waiting = old.get("suspend") and not look(job, "status", "startTime")
-    if _template(before, waiting=bool(waiting)) != _template(after, waiting=bool(waiting)):
-        yield invalid("spec.template", after, "field is immutable")
+    if without_nulls(before) == without_nulls(after):
+        return
+    if not is_open(job):
+        yield invalid("spec.template", as_go(after, "PodTemplateSpec"), "field is immutable")
+    elif _fixed_part(before.get("spec") or {}) != _fixed_part(after.get("spec") or {}):
+        yield invalid("spec.template.spec", as_go(after.get("spec") or {}, "PodSpec"), "field is immutable")
 
 
-def _may_resize(spec: Raw, old: Raw) -> bool:
-    """An Indexed Job may grow and shrink as long as it wants as many as it runs."""
-    indexed = old.get("completionMode") == "Indexed" and spec.get("completions") is not None
-    return bool(indexed and spec.get("completions") == spec.get("parallelism"))
+def _completions_causes(spec: Raw, old: Raw) -> Iterator[Cause]:
+    completions = spec.get("completions")
+    if completions == old.get("completions"):
+        return
+    if old.get("completionMode") != "Indexed":
+        yield invalid("spec.completions", completions, "field is immutable")
+    elif completions is not None and completions != spec.get("parallelism"):
+        words = "can only be modified in tandem with spec.parallelism"
+        yield invalid("spec.completions", completions, words)
 
 
-def _template(raw: Raw, *, waiting: bool) -> Any:
-    """The part of a template that may not change; while a Job waits to start, where its pods go may."""
-    if not waiting:
-        return raw
-    spec = dict(raw.get("spec") or {})
-    for name in ("nodeSelector", "tolerations", "schedulingGates", "affinity"):
-        spec.pop(name, None)
-    return spec
+def is_open(job: Raw) -> bool:
+    """Whether where a Job's pods go may still change: it is suspended, and none of them is active."""
+    status = job.get("status") or {}
+    conditions = status.get("conditions") or ()
+    suspended = any(each.get("type") == "Suspended" and each.get("status") == "True" for each in conditions)
+    rests = not status.get("startTime") or suspended
+    return bool(look(job, "spec", "suspend")) and rests and not status.get("active")
+
+
+def _fixed_part(pod: Mapping[str, Any]) -> Raw:
+    """What of a suspended Job's pods stays as it is for good."""
+    kept: Raw = {name: item for name, item in without_nulls(dict(pod)).items() if item}
+    for name in ("nodeSelector", "tolerations", "schedulingGates"):
+        kept.pop(name, None)
+    affinity = {name: item for name, item in (kept.pop("affinity", None) or {}).items() if name != "nodeAffinity"}
+    if affinity:
+        kept["affinity"] = affinity
+    for kind in ("containers", "initContainers"):
+        if kind in kept:
+            kept[kind] = [{name: item for name, item in one.items() if name != "resources"} for one in kept[kind]]
+    return kept
 
 
 def _status_causes(new: Raw, old: Raw | None) -> Iterator[Cause]:

@@ -10,6 +10,7 @@ from trainplane.api.meta import Raw
 from trainplane.api.quantity import QuantityError, parse
 from trainplane.api.raw import look
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_found, not_supported, required
+from trainplane.cluster.go_structs import difference
 from trainplane.cluster.names import key_faults, label_faults, value_faults
 
 _ENV_NAME = re.compile(r"[ -<>-~]+\Z")
@@ -238,7 +239,18 @@ def _change_causes(spec: Raw, old: Raw, subresource: str) -> Iterator[Cause]:
             yield invalid("spec.activeDeadlineSeconds", after, "must be less than or equal to previous value")
             return
     if _fixed(spec, old) != _fixed(old, old):
-        yield forbidden("spec", _UPDATE)
+        yield forbidden("spec", f"{_UPDATE}\n{difference(old, _munged(spec, old), 'PodSpec')}")
+
+
+def _munged(spec: Raw, old: Raw) -> Raw:
+    """A pod's spec as it would be had only that changed which may not."""
+    names = ("activeDeadlineSeconds", "tolerations")
+    munged = {name: item for name, item in spec.items() if name not in names}
+    munged |= {name: old[name] for name in names if name in old}
+    for kind in ("containers", "initContainers"):
+        pairs = zip(spec.get(kind) or (), old.get(kind) or (), strict=True)
+        munged[kind] = [{**new, "image": before.get("image")} for new, before in pairs] or None
+    return munged
 
 
 def _fixed(spec: Raw, old: Raw) -> str:

@@ -20,6 +20,7 @@ from trainplane.cluster.causes import (
     required,
     too_long,
 )
+from trainplane.cluster.go_structs import difference
 from trainplane.cluster.job_validation import job_causes
 from trainplane.cluster.names import label_faults
 from trainplane.cluster.pod_validation import pod_causes
@@ -171,7 +172,7 @@ def _claim(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
         before, after = (_claim_fixed(each) for each in (old, new))
         if before != after:
             words = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound"
-            yield forbidden("spec", f"{words} claims")
+            yield forbidden("spec", f"{words} claims\n{difference(before, after, 'ClaimSpec')}")
         return
     modes = spec.get("accessModes") or ()
     if not modes:

@@ -30,7 +30,7 @@ from trainplane.cluster.patching import patched
 from trainplane.cluster.quota_admission import charges
 from trainplane.cluster.reading import named, placed, qualified, reshaped, shaped, typed
 from trainplane.cluster.resources import resource_of
-from trainplane.cluster.strategy import changed, prepared, strategy_of
+from trainplane.cluster.strategy import changed, prepared, read_back, strategy_of
 from trainplane.cluster.tracking import blank_of, ignored_fields, merge_schema
 from trainplane.cluster.validation import kind_causes
 
@@ -106,7 +106,7 @@ class Writes:
             new = prepared(new, row, place=ground.place)
         warnings = self._judge(call, new, None)
         ground.check_grant(call.user, new)
-        return new, warnings
+        return read_back(new, row), warnings
 
     def _defaulted(self, row: Kind, new: Raw, old: Raw | None) -> Raw:
         """The object as its room fills it in; what has the wrong shape is refused before."""

