@@ -142,7 +142,7 @@ class Connection:
                 return cause
             case ssl.SSLCertVerificationError():
                 return self._words(
-                    f"its certificate is not trusted: {cause.verify_message}",
+                    f"its certificate is not trusted: {cause.verify_message.rstrip('.')}",
                     "check server and certificate-authority in the kubeconfig, or get a new one from the cluster",
                 )
             case ssl.SSLError():
@@ -199,7 +199,7 @@ def _tls(target: Target) -> ssl.SSLContext | bool:
     try:
         return target.client_context()
     except (ssl.SSLError, ValueError) as fault:
-        why = getattr(fault, "reason", "") or fault
+        why = str(fault).partition(" (_ssl")[0]
         raise Unreachable(
             f"{target.server} (context {target.context}): its certificates in the kubeconfig cannot be read: {why}; "
             "get a new kubeconfig from the cluster"
