@@ -106,6 +106,23 @@ class Connection:
         except (aiohttp.ClientError, OSError) as fault:
             raise self._unreachable(fault) from None
 
+    async def websocket(self, url: str, *, protocols: tuple[str, ...]) -> "aiohttp.ClientWebSocketResponse":
+        """An open WebSocket, which whoever asked for it closes; raises as `send` does."""
+        import aiohttp
+
+        place = _url(self.target.server + url)
+        try:
+            socket: aiohttp.ClientWebSocketResponse = await self._session.ws_connect(
+                place, protocols=protocols, headers=self._headers("*/*"), max_msg_size=0, heartbeat=30.0, **self._said
+            )
+            return socket
+        except aiohttp.WSServerHandshakeError as fault:
+            # The answer's body is gone by now; the same question without the upgrade has the same refusal.
+            await self.send("POST", url)
+            raise self._words(f"it answered {fault.status} instead of opening a stream", "ask again") from None
+        except (aiohttp.ClientError, OSError) as fault:
+            raise self._unreachable(fault) from None
+
     def _headers(self, accept: str) -> dict[str, str]:
         headers = {"Accept": accept}
         try:

@@ -17,6 +17,7 @@ from trainplane.cluster.connection import Connection, Unreachable
 from trainplane.cluster.errors import Conflict, Invalid, NotFound
 from trainplane.cluster.kubeconfig import Target, files, in_cluster, load
 from trainplane.cluster.options import APPLY_PATCH, Options
+from trainplane.cluster.remote_streams import RemoteStreams
 from trainplane.cluster.wire import JSON, JSON_PATCH, Events, Request
 
 MOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -48,6 +49,11 @@ class Remote:
     def target(self) -> Target:
         """The cluster and the context: `server`, `namespace` and the rest of what the kubeconfig says."""
         return self._connection.target
+
+    @property
+    def streams(self) -> RemoteStreams:
+        """What flows to and from the cluster's pods."""
+        return RemoteStreams(self._connection)
 
     def take_warnings(self) -> tuple[str, ...]:
         """What the server warned of since this was last asked, each once."""
