@@ -6,8 +6,6 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import datetime
 
-import orjson
-
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
@@ -99,7 +97,7 @@ class Api:
         call = self._collection(kind, namespace, options)
         async for events in self.reads.watch(call):
             for event in events:
-                yield Change(Happened(event.type), _shown(orjson.loads(event.encoded), call))
+                yield Change(Happened(event.type), _shown(event.object, call))
 
     async def create(self, obj: Raw) -> Raw:
         """Make an object; raises AlreadyExists."""

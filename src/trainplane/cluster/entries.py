@@ -46,6 +46,12 @@ class Owned(NamedTuple):
     fields: Fields
     api_version: str
     time: str = ""
+    entry: Raw | None = None
+    """The entry that says just this, where one is there already."""
+
+    def with_fields(self, fields: Fields) -> "Owned":
+        """The same with other fields."""
+        return self if fields is self.fields else Owned(fields, self.api_version, self.time)
 
 
 Managed = dict[Manager, Owned]
@@ -55,6 +61,17 @@ def entries_of(raw: Mapping[str, Any] | None) -> list[Raw] | None:
     """The managedFields of an object as they stand, or None where it has none."""
     found: list[Raw] | None = look(raw, "metadata", "managedFields")
     return found
+
+
+def stored(raw: Mapping[str, Any] | None) -> Managed:
+    """The managers of an object that is stored: its entries were written here, and need no second look."""
+    managed: Managed = {}
+    for entry in entries_of(raw) or ():
+        operation, version = entry["operation"], entry["apiVersion"]
+        name, subresource = entry.get("manager") or "", entry.get("subresource") or ""
+        manager = Manager(name, operation, "" if operation == APPLY else version, subresource)
+        managed[manager] = Owned(entry.get("fieldsV1") or {}, version, entry.get("time") or "", entry)
+    return managed
 
 
 def decode(entries: Iterable[Any] | None) -> Managed | None:
@@ -83,6 +100,8 @@ def _rank(item: tuple[Manager, Owned]) -> tuple[str, str, str, str, str]:
 
 
 def _entry(manager: Manager, owned: Owned) -> Raw:
+    if owned.entry is not None:
+        return owned.entry
     entry: Raw = {"manager": manager.name, "operation": manager.operation, "apiVersion": owned.api_version}
     if owned.time:
         entry["time"] = owned.time
@@ -110,7 +129,7 @@ def is_reset(entries: Any, *, custom: bool) -> bool:
 
 def stamp(now: datetime) -> str:
     """A time as entries have it, in whole seconds."""
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return now.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
 
 
 def capped(managed: Managed) -> Managed:
@@ -134,7 +153,7 @@ def capped(managed: Managed) -> Managed:
         if bucket not in managed:
             managed[bucket] = managed.pop(first[owned.api_version])
         del managed[manager]
-        managed[bucket] = owned._replace(fields=union(managed[bucket].fields, owned.fields))
+        managed[bucket] = owned.with_fields(union(managed[bucket].fields, owned.fields))
         extra -= 1
     return managed
 
@@ -162,7 +181,7 @@ def scaled_entries(
         if has(fields, replicas) and left.pop(_in_scale(manager), None) is None:
             fields = difference(fields, single(replicas))
         if fields:
-            managed[manager] = owned._replace(fields=fields)
+            managed[manager] = owned.with_fields(fields)
     for manager, owned in left.items():
         if has(owned.fields, SCALE_REPLICAS):
             here = manager._replace(api_version=api_version if manager.operation == UPDATE else "")

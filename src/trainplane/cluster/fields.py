@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+import orjson
+
 from trainplane.api.schema import Schema
 
 Fields = dict[str, Any]
@@ -66,30 +68,41 @@ def _joined(a: Fields, b: Fields) -> Fields:
 
 
 def difference(a: Fields, b: Fields) -> Fields:
-    """What is in `a` and not in `b`; what lies below a field of `b` stays."""
-    return _each(a, b, keep_missing=True, own=lambda mine, other: mine and not other)
+    """What is in `a` and not in `b`; what lies below a field of `b` stays. It is `a` itself where nothing goes."""
+    if not a or not b or a.keys().isdisjoint(b):
+        return a
+    left: Fields = {}
+    same = True
+    for step, below in a.items():
+        other = b.get(step)
+        node = below if other is None else _remaining(below, other)
+        same = same and node is below
+        if node is not None:
+            left[step] = node
+    return a if same else left
+
+
+def _remaining(below: Fields, other: Fields) -> Fields | None:
+    """What is left of a node; None where nothing is."""
+    if not below:
+        return None if member(other) else below
+    if other:
+        left = difference(below, other)
+        return {} if len(left) == 1 and HERE in left else left or None
+    if HERE not in below:
+        return below
+    return {step: node for step, node in below.items() if step != HERE} or None
 
 
 def intersection(a: Fields, b: Fields) -> Fields:
     """What is in both."""
-    return _each(a, b, keep_missing=False, own=lambda mine, other: mine and other)
-
-
-def _each(a: Fields, b: Fields, *, keep_missing: bool, own: Any) -> Fields:
-    if not a or not b:
-        return a if keep_missing else {}
     left: Fields = {}
     for step, below in a.items():
         other = b.get(step)
-        if step == HERE:
+        if other is None or step == HERE:
             continue
-        if other is None:
-            if keep_missing:
-                left[step] = below
-            continue
-        inner = _each(below, other, keep_missing=keep_missing, own=own) if below else {}
-        inner = {key: item for key, item in inner.items() if key != HERE} if HERE in inner else inner
-        if own(member(below), member(other)):
+        inner = intersection(below, other)
+        if member(below) and member(other):
             left[step] = marked(inner)
         elif inner:
             left[step] = inner
@@ -175,7 +188,8 @@ def show(step: str) -> str:
 
 def ordered(fields: Fields) -> Fields:
     """The same set with its steps in order, as the API server writes it."""
-    return {step: ordered(fields[step]) for step in sorted(fields)}
+    # There and back again in C is many times faster than sorting each level here.
+    return orjson.loads(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS))  # type: ignore[no-any-return]
 
 
 def well_formed(fields: Any, *, depth: int = 100) -> bool:

@@ -110,7 +110,7 @@ class Ground:
 
     def stamp(self) -> str:
         """The time as metadata has it, in whole seconds."""
-        return self.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return self.now().astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
 
 
 Verb = Callable[[Call, Any], Awaitable[Answer]]

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -13,7 +12,7 @@ from trainplane.api.meta import Raw
 # Nobody can have written it into an object beforehand, so that it is found exactly once.
 _MARK = secrets.token_hex(16)
 _MARK_BYTES = _MARK.encode()
-_DECODED = 1024
+_DECODED = 512
 
 
 class Key(NamedTuple):
@@ -38,17 +37,23 @@ class Body(msgspec.Struct, frozen=True, gc=False):
 
     head: bytes
     tail: bytes
+    object: Raw
+    """What was encoded."""
 
     def at(self, revision: int) -> bytes:
-        """The JSON of the object at that revision."""
-        return b"%b%d%b" % (self.head, revision, self.tail)
+        """The JSON of the object at that revision; whoever asks for it decoded next gets what was encoded."""
+        value = b"%b%d%b" % (self.head, revision, self.tail)
+        metadata = {**self.object["metadata"], "resourceVersion": str(revision)}
+        _DECODED_LATELY.put(value, {**self.object, "metadata": metadata})
+        return value
 
 
 def body(obj: Raw) -> Body:
     """Encode an object once and for all; `metadata` must be there, and what resourceVersion it has is replaced."""
     metadata = {**obj["metadata"], "resourceVersion": _MARK}
-    head, _, tail = orjson.dumps({**obj, "metadata": metadata}).partition(_MARK_BYTES)
-    return Body(head, tail)
+    whole = {**obj, "metadata": metadata}
+    head, _, tail = orjson.dumps(whole).partition(_MARK_BYTES)
+    return Body(head, tail, whole)
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False):
@@ -67,14 +72,37 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
     @property
     def object(self) -> Raw:
         """The decoded object; it is shared with others who ask, so it must not be changed."""
-        return _decoded(self.value)
+        return _DECODED_LATELY.get(self.value)
 
 
-@lru_cache(maxsize=_DECODED)
-def _decoded(value: bytes) -> Raw:
-    # Decoded objects are ten times as large as their text; only those in the news are worth keeping.
-    decoded: Raw = orjson.loads(value)
-    return decoded
+class _Decoded:
+    """Objects that were decoded, or encoded, a short time ago: others will ask for them soon.
+
+    Decoded objects are ten times as large as their text, so only those in the news are worth keeping.
+    """
+
+    def __init__(self) -> None:
+        self._new: dict[bytes, Raw] = {}
+        self._older: dict[bytes, Raw] = {}
+
+    def get(self, value: bytes) -> Raw:
+        """The object that some JSON stands for."""
+        found = self._new.get(value)
+        if found is None:
+            found = self._older.get(value)
+            if found is None:
+                found = orjson.loads(value)
+            self.put(value, found)
+        return found
+
+    def put(self, value: bytes, obj: Raw) -> None:
+        """Let `obj` be what the JSON stands for."""
+        if len(self._new) >= _DECODED:
+            self._older, self._new = self._new, {}
+        self._new[value] = obj
+
+
+_DECODED_LATELY = _Decoded()
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):

@@ -27,6 +27,7 @@ from trainplane.cluster.entries import (
     entries_of,
     is_reset,
     stamp,
+    stored,
     with_entries,
 )
 from trainplane.cluster.errors import ApplyConflict, BadRequest
@@ -166,7 +167,7 @@ class _Apply:
         self._schema, self._ignored, self._now = schema, ignored, now
         self._live = with_entries(live or {}, None)
         self._patch = removed(patch, ignored, schema)
-        self._managed = decode(entries_of(live)) or {}
+        self._managed = stored(live)
         if not self._managed and live is not None:
             who = Manager.of(BEFORE_FIRST_APPLY, UPDATE, api_version=patch.get("apiVersion", ""))
             self._managed = _updated({}, who, None, live, schema=schema, ignored=ignored, blank=blank, now=now)
@@ -224,13 +225,13 @@ class _Apply:
 def _before(old: Mapping[str, Any] | None, new: Mapping[str, Any], subresource: str) -> Managed:
     """The managers before an update: as the request has them where it may say so, else as they were."""
     sent = entries_of(new)
-    if not subresource:
+    if not subresource and sent != entries_of(old):
         if is_reset(sent, custom=group_of(new.get("apiVersion", "")) not in BUILT_IN_GROUPS):
             return {}
         managed = decode(sent)
         if managed:
             return managed
-    return decode(entries_of(old)) or {}
+    return stored(old)
 
 
 def _updated(
@@ -284,7 +285,7 @@ def _left(managed: Managed, change: Difference, who: Manager | None) -> Managed:
         fields = owned.fields if manager == who else difference(owned.fields, taken)
         fields = fields if manager == who else difference(fields, gone)
         if fields:
-            left[manager] = owned._replace(fields=fields)
+            left[manager] = owned.with_fields(fields)
     return left
 
 
@@ -294,7 +295,7 @@ def _stripped(managed: Managed, who: Manager) -> Managed:
         return managed
     fields = difference(managed[who].fields, _STRIPPED)
     kept = {manager: owned for manager, owned in managed.items() if manager != who}
-    return {**kept, who: managed[who]._replace(fields=fields)} if fields else kept
+    return {**kept, who: managed[who].with_fields(fields)} if fields else kept
 
 
 def _last_applied(patch: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """What a patch makes of an object, and what the API server says where it cannot."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -19,10 +20,10 @@ MAX_OPERATIONS = 10_000
 
 
 def patched(old: Raw, form: str, patch: Any, *, schema: Schema) -> tuple[Raw, Any]:
-    """The patched object, and what a refusal shows as the patch."""
+    """The patched object, and what a refusal shows as the patch, or what makes that."""
     if form == JSON_PATCH:
         made = _by_operations(old, patch)
-        return made, _text(made)
+        return made, partial(_text, made)
     if form == MERGE_PATCH:
         if patch is None:
             raise BadRequest("Invalid JSON Patch")
@@ -30,7 +31,7 @@ def patched(old: Raw, form: str, patch: Any, *, schema: Schema) -> tuple[Raw, An
             words = f"json: cannot unmarshal {json_word(patch)} into Go value of type map[string]interface {{}}"
             raise BadRequest(f"error decoding patch: {words}")
         made = merge_patch(old, patch)
-        return made, _text(made)
+        return made, partial(_text, made)
     return _strategic(old, patch, schema), patch
 
 

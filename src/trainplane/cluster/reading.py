@@ -105,16 +105,17 @@ def shaped(raw: Raw, call: Call, repeated: Mapping[int, list[str]] | None = None
     return _whole(made), () if mode == IGNORE else tuple(findings.strict)
 
 
-def reshaped(raw: Raw, call: Call, patch: Any) -> tuple[Raw, tuple[str, ...]]:
+def reshaped(raw: Raw, call: Call, patch: Any, *, old: Raw | None = None) -> tuple[Raw, tuple[str, ...]]:
     """What a patch made of an object in its shape, and what to warn of; raises Invalid."""
     row, findings = call.row, Findings()
     try:
-        made = custom(raw, row, findings) if resource_of(row).custom else built_in(raw, row, findings)
+        shape = custom if resource_of(row).custom else built_in
+        made = shape(raw, row, findings, old=old)
     except WrongShape as wrong:
-        raise _bad_patch(patch, str(wrong)) from None
+        raise _bad_patch(patch() if callable(patch) else patch, str(wrong)) from None
     mode = call.options.field_validation
     if findings.strict and mode == STRICT:
-        raise _bad_patch(patch, f"strict decoding error: {', '.join(findings.strict)}")
+        raise _bad_patch(patch() if callable(patch) else patch, f"strict decoding error: {', '.join(findings.strict)}")
     return _whole(made), () if mode == IGNORE else tuple(findings.strict)
 
 

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from trainplane.api.field_selectors import FieldQuery, parse_fields
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
@@ -86,6 +88,16 @@ class Event:
 
     type: str
     encoded: bytes
+    stored: Stored | None = None
+    """The object whose JSON it is, where it is one that is or was stored just so."""
+
+    @property
+    def object(self) -> Raw:
+        """The decoded object, shared with others who ask: it must not be changed."""
+        if self.stored is not None:
+            return self.stored.object
+        decoded: Raw = orjson.loads(self.encoded)
+        return decoded
 
 
 Batch = list[Event]
@@ -204,7 +216,7 @@ class Reads:
             while since > store.revision:
                 await asyncio.sleep(0.05)
             found = store.list(row.resource, namespace=call.namespace)
-            there = [Event("ADDED", stored.value) for stored in found.items if selected.matches(stored.object)]
+            there = [Event("ADDED", stored.value, stored) for stored in found.items if selected.matches(stored.object)]
             since = found.revision
             if options.send_initial_events and options.allow_watch_bookmarks:
                 there.append(bookmark(row, since, {"k8s.io/initial-events-end": "true"}))
@@ -233,11 +245,11 @@ def happened(change: Change, selected: Selection) -> Event | None:
     if selected.is_everything:
         if after is None:
             return Event("DELETED", change.value)
-        return Event("MODIFIED" if before else "ADDED", change.value)
+        return Event("MODIFIED" if before else "ADDED", change.value, after)
     was = before is not None and selected.matches(before.object)
     now = after is not None and selected.matches(after.object)
     if now:
-        return Event("MODIFIED" if was else "ADDED", change.value)
+        return Event("MODIFIED" if was else "ADDED", change.value, after)
     if was and before is not None:
         # The content that matched last, under the revision at which it ceased to.
         return Event("DELETED", before.at(change.revision))

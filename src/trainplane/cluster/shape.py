@@ -45,6 +45,9 @@ _PLAIN_NUMBERS = frozenset(
 _ALWAYS_LISTS = frozenset(["containers", "rules", "endpoints", "verbs", "limits", "managedFields"])
 """Lists that stay though they are empty."""
 
+_NOTHING: Raw = {}
+_UNKNOWN = (None, None)
+
 
 class Findings:
     """What was noticed on the way through an object; `strict` are the words of unknown and repeated fields."""
@@ -73,56 +76,96 @@ def _metadata_schema() -> Schema:
     return openapi(ObjectMeta)
 
 
-def built_in(raw: Raw, row: Kind, findings: Findings) -> Raw:
-    """An object of a built-in kind as it is kept; raises WrongShape at the first value of a wrong type."""
+def built_in(raw: Raw, row: Kind, findings: Findings, *, old: Raw | None = None) -> Raw:
+    """An object of a built-in kind as it is kept; raises WrongShape at the first value of a wrong type.
+
+    What it shares with the `old` one, which is kept already, has its shape.
+    """
     walk = _BuiltIn(row, findings)
-    return walk.object(raw, openapi(row.type))
+    return walk.object(raw, openapi(row.type), old)
 
 
-def custom(raw: Raw, row: Kind, findings: Findings) -> Raw:
+def custom(raw: Raw, row: Kind, findings: Findings, *, old: Raw | None = None) -> Raw:
     """An object of a CRD's kind without the fields that its schema does not know; its metadata is read strictly."""
     schema = openapi(row.type)
     metadata = raw.get("metadata")
-    pruned = _pruned({key: item for key, item in raw.items() if key != "metadata"}, schema, [], findings)
+    pruned = _pruned({key: item for key, item in raw.items() if key != "metadata"}, schema, [], findings, old)
     if isinstance(metadata, dict):
         walk = _BuiltIn(row, findings)
         walk.path.append("metadata")
-        metadata = walk.object(metadata, _metadata_schema())
+        metadata = walk.object(metadata, _metadata_schema(), (old or _NOTHING).get("metadata"))
     findings.strict.sort()
     head = {key: raw[key] for key in ("kind", "apiVersion") if key in raw}
     return {**head, "metadata": metadata or {}, **{k: v for k, v in pruned.items() if k not in head}}
 
 
-def _pruned(value: Any, schema: Schema, path: list[str | int], findings: Findings) -> Any:
+def _pruned(value: Any, schema: Schema, path: list[str | int], findings: Findings, old: Any = None) -> Any:
+    if value is old:
+        return value
     if isinstance(value, dict):
         properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+        before = old if isinstance(old, dict) else _NOTHING
         kept: Raw = {}
         for name, item in value.items():
             child = properties.get(name, others)
             if child is None:
                 if schema.get(PRESERVE):
-                    kept[name] = item
+                    kept[name] = copied(item)
                 else:
                     findings.unknown(path, name)
                 continue
             findings.twice(value, path, name)
-            if item is None and child:
+            if item.__class__ is str:
+                kept[name] = item
+            elif item is not None or not child:
                 # What stands before the schema reads a null as nothing said.
-                continue
-            path.append(name)
-            kept[name] = _pruned(item, child, path, findings)
-            path.pop()
+                path.append(name)
+                kept[name] = _pruned(item, child, path, findings, before.get(name))
+                path.pop()
         return kept
-    if isinstance(value, list) and "items" in schema:
+    if isinstance(value, list):
+        if "items" not in schema:
+            return copied(value)
         kept_items = []
         for index, item in enumerate(value):
             path.append(index)
-            kept_items.append(_pruned(item, schema["items"], path, findings))
+            kept_items.append(_pruned(item, schema["items"], path, findings, _item(old, index)))
             path.pop()
         return kept_items
     if isinstance(value, float) and value.is_integer() and schema.get("type") == "integer":
         return int(value)
     return value
+
+
+def copied(value: Any) -> Any:
+    """A copy of a JSON value, so that what is kept does not change when its sender's does."""
+    if isinstance(value, dict):
+        return {name: copied(item) for name, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
+
+
+def _item(old: Any, index: int) -> Any:
+    return old[index] if isinstance(old, list) and index < len(old) else None
+
+
+_Fields = dict[str, tuple[Schema, type | None]]
+_KNOWN: dict[int, tuple[Schema, _Fields]] = {}
+
+
+def _fields(schema: Schema) -> _Fields:
+    """The fields of an object by name, each with the class whose values need no further look unless they are empty."""
+    known = _KNOWN.get(id(schema))
+    if known is None:
+        fields = {name: (child, _plain(child)) for name, child in schema["properties"].items()}
+        # The schema is kept too, so that no other can come to have its identity.
+        known = _KNOWN[id(schema)] = schema, fields
+    return known[1]
+
+
+def _plain(schema: Schema) -> type | None:
+    if schema.get("type") == "string" and schema.get("format") not in ("byte", "date-time"):
+        return str
+    return bool if schema.get("type") == "boolean" else None
 
 
 class _BuiltIn:
@@ -133,39 +176,48 @@ class _BuiltIn:
         self._findings = findings
         self.path: list[str | int] = []
 
-    def object(self, value: Raw, schema: Schema) -> Raw:
+    def object(self, value: Raw, schema: Schema, old: object = None) -> Raw:
         """An object with named fields."""
-        properties = schema["properties"]
+        if value is old:
+            return value
+        fields, findings = _fields(schema), self._findings
         required = schema.get("required", ())
+        before = old if isinstance(old, dict) else _NOTHING
         kept: Raw = {}
         for name, item in value.items():
-            child = properties.get(name)
+            child, plain = fields.get(name, _UNKNOWN)
             if child is None:
                 # Templates have whole metadata in built-in kinds; what nobody reads there is dropped in silence.
                 if name != "creationTimestamp" or self.path[-1:] != ["metadata"]:
-                    self._findings.unknown(self.path, name)
+                    findings.unknown(self.path, name)
                 continue
-            self._findings.twice(value, self.path, name)
+            if findings.repeated:
+                findings.twice(value, self.path, name)
+            if item.__class__ is plain and item:
+                kept[name] = item
+                continue
             if item is None:
                 continue
             self.path.append(name)
-            found = self._value(item, child)
+            found = self._value(item, child, before.get(name))
             self.path.pop()
             if found or not _is_left_out(name, found, child, required=name in required):
                 kept[name] = found
         return kept
 
-    def _value(self, value: Any, schema: Schema) -> Any:
+    def _value(self, value: Any, schema: Schema, old: Any = None) -> Any:
         kind = schema.get("type")
         if kind == "object":
             if not isinstance(value, dict):
                 raise self._wrong(value)
             if "properties" in schema:
-                return self.object(value, schema)
+                return self.object(value, schema, old)
             others = schema.get("additionalProperties")
-            return self._map(value, others) if others is not None else value
+            if value is old:
+                return value
+            return self._map(value, others) if others is not None else copied(value)
         if kind == "array":
-            return self._list(value, schema)
+            return value if value is old else self._list(value, schema, old)
         if kind == "string":
             return self._text(value, schema)
         if kind == "boolean":
@@ -177,9 +229,14 @@ class _BuiltIn:
                 raise self._wrong(value)
         elif INT_OR_STRING in schema:
             return self._int_or_string(value, schema)
+        else:
+            return copied(value)
         return value
 
     def _map(self, value: Raw, others: Schema) -> Raw:
+        plain = _plain(others)
+        if plain is str and not self._findings.repeated and all(item.__class__ is str for item in value.values()):
+            return dict(value)
         kept = {}
         for name, item in value.items():
             self._findings.twice(value, self.path, name)
@@ -192,7 +249,7 @@ class _BuiltIn:
             self.path.pop()
         return kept
 
-    def _list(self, value: Any, schema: Schema) -> list[Any]:
+    def _list(self, value: Any, schema: Schema, old: Any = None) -> list[Any]:
         if not isinstance(value, list):
             raise self._wrong(value)
         kept = []
@@ -201,7 +258,7 @@ class _BuiltIn:
             self.path.append(index)
             if item is None:
                 item = {"string": "", "object": {}, "integer": 0}.get(items.get("type", ""))
-            kept.append(self._value(item, items) if item is not None else item)
+            kept.append(self._value(item, items, _item(old, index)) if item is not None else item)
             self.path.pop()
         return kept
 

@@ -100,8 +100,8 @@ class Writes:
         elif "generation" in made["metadata"]:
             metadata["generation"] = made["metadata"]["generation"]
         new = {**made, "metadata": metadata}
-        new = self._defaulted(row, new, None)
         new = admitted(new, None, ground=ground, row=row)
+        new = self._defaulted(row, new, None)
         if metadata.get("name"):
             new = prepared(new, row, place=ground.place)
         warnings = self._judge(call, new, None)
@@ -113,7 +113,9 @@ class Writes:
         admission = self._ground.admission.get(row.resource)
         if admission is None:
             return new
-        shapeless = [cause for cause in crd_causes(row.type, new, old) if cause.reason == TYPE_INVALID]
+        # What built-in kinds hold has its shape by now.
+        causes = crd_causes(row.type, new, old) if resource_of(row).custom else ()
+        shapeless = [cause for cause in causes if cause.reason == TYPE_INVALID]
         if shapeless:
             raise Invalid.of(qualified(row), new["metadata"].get("name", ""), [*shapeless, UNCHECKED])
         return admission.default(new, old, self._ground.looking, now=self._ground.now())
@@ -151,9 +153,12 @@ class Writes:
             )
             raise Forbidden.of(call.row.resource, name, why, causes=[cause])
 
-    def filled(self, made: Raw, row: Kind) -> Raw:
-        """The object with its defaults, as they are when who owns them is noted."""
-        return defaulted(made, row)
+    def filled(self, made: Raw, row: Kind, old: Raw | None = None) -> Raw:
+        """The object with its defaults, as they are when who owns them is noted; a spec that stays has them."""
+        spec = made.get("spec")
+        if old is None or spec is None or spec is not old.get("spec"):
+            return defaulted(made, row)
+        return {**defaulted({**made, "spec": {}}, row), "spec": spec}
 
     async def update(self, call: Call, sent: Body, *, data: bytes | None = None, uid: str = "") -> Answer:
         """Put an object in place of another."""
@@ -189,10 +194,10 @@ class Writes:
                 raise BadRequest(f"invalid object type: {_kind_words(raw)}")
             raw = named({**raw, "metadata": as_object(raw.get("metadata"))}, call)
             raw, notes = _received(raw, call)
-            made, warnings = reshaped(raw, call, text)
+            made, warnings = reshaped(raw, call, text, old=old)
             warnings = (*notes, *warnings)
             self._check_version(call, made, old, needed=False)
-            return self._over(call, self.filled(made, call.row), old), warnings
+            return self._over(call, self.filled(made, call.row, old), old), warnings
 
         return await self.change(call, make)
 
@@ -216,8 +221,8 @@ class Writes:
                 raise Conflict.of(call.row.resource, call.name, other_uid(call, uid, old))
             self._check_version(call, raw, old, needed=False)
             made = self._applied(call, old, patch)
-            new, warnings = reshaped(made, call, patch)
-            new = self._over(call, self.filled(new, call.row), old, applied=True)
+            new, warnings = reshaped(made, call, patch, old=old)
+            new = self._over(call, self.filled(new, call.row, old), old, applied=True)
             return new, (*notes, *warnings)
 
         return await self.change(call, make)
