@@ -3,14 +3,20 @@
 from dataclasses import replace
 from functools import partial
 
+from trainplane.api.jobset import JOB_KEY
+from trainplane.api.meta import Raw
+from trainplane.api.raw import look
 from trainplane.cluster.admission import Admission, Table
+from trainplane.cluster.store import Store
 from trainplane.gang.schedule import controller as scheduler
 from trainplane.job.orphans import ORPHANS
 from trainplane.job.reconcile import JOB
 from trainplane.jobset import admission as jobset_admission
+from trainplane.jobset import placement
 from trainplane.jobset.placement import PLACEMENT
 from trainplane.jobset.reconcile import controller as jobset
 from trainplane.reconcile.controller import Controller
+from trainplane.reconcile.view import View
 from trainplane.trainjob import admission as trainjob_admission
 from trainplane.trainjob.reconcile import controller as trainjob
 from trainplane.upkeep.table import UPKEEP
@@ -22,8 +28,9 @@ GATES = (RESTART_JOB, ELASTIC_JOBSET)
 """What upstream's JobSet does only when asked to, by the names of its feature gates."""
 
 
-def admission(gates: frozenset[str] = frozenset()) -> Table:
-    """What admits objects, by resource."""
+def admission(store: Store, gates: frozenset[str] = frozenset()) -> Table:
+    """What admits objects to a store, by resource."""
+    see = partial(neighbours, store=store)
     trainer = Admission(trainjob_admission.default, trainjob_admission.validate)
     validate = partial(
         jobset_admission.validate, restart_job=RESTART_JOB in gates, elastic_jobset=ELASTIC_JOBSET in gates
@@ -33,7 +40,18 @@ def admission(gates: frozenset[str] = frozenset()) -> Table:
         "trainingruntimes.trainer.kubeflow.org": trainer,
         "clustertrainingruntimes.trainer.kubeflow.org": trainer,
         "jobsets.jobset.x-k8s.io": Admission(jobset_admission.default, validate),
+        "pods": Admission(partial(placement.admit_default, see=see), partial(placement.admit_validate, see=see)),
     }
+
+
+def neighbours(pod: Raw, *, store: Store) -> View:
+    """The other pods of a pod's Job, and the nodes they are on."""
+    key, namespace = look(pod, "metadata", "labels", JOB_KEY), pod["metadata"].get("namespace", "")
+    pods = [stored.object for stored in store.list("pods", namespace=namespace).items]
+    mine = [raw for raw in pods if look(raw, "metadata", "labels", JOB_KEY) == key]
+    names = {name for raw in mine if (name := look(raw, "spec", "nodeName"))}
+    nodes = [stored.object for stored in store.list("nodes").items if stored.key.name in names]
+    return View([*mine, *nodes])
 
 
 def controllers(gates: frozenset[str] = frozenset()) -> tuple[Controller, ...]:

@@ -85,7 +85,7 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
     api = Api(
         store,
         kinds=SERVED_KINDS,
-        admission=admission(config.gates),
+        admission=admission(store, config.gates),
         now=clock.now,
         companions=lambda _: companions(authority),
     )

@@ -42,7 +42,7 @@ class World:
         self.api = Api(
             store,
             kinds=SERVED_KINDS,
-            admission=admission(gates),
+            admission=admission(store, gates),
             now=self.clock.now,
             uid=lambda: str(uuid.UUID(int=chance.getrandbits(128), version=4)),
             place=chance.randrange,

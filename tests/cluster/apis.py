@@ -25,7 +25,7 @@ async def api() -> AsyncIterator[Api]:
     made = Api(
         store,
         kinds=KINDS,
-        admission=admission(),
+        admission=admission(store),
         now=lambda: NOW,
         uid=lambda: f"00000000-0000-0000-0000-{next(numbers):012}",
         companions=lambda _: companions("certificate"),

@@ -119,7 +119,7 @@ class Cluster:
             store,
             kinds=KINDS,
             now=self.clock.now,
-            admission=admission(),
+            admission=admission(store),
             uid=lambda: f"00000000-0000-0000-0000-{next(numbers):012d}",
             place=lambda below: next(numbers) % below,
             companions=lambda _: companions("none"),

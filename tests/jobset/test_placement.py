@@ -130,8 +130,8 @@ class TestAdmission:
 
     @staticmethod
     def admitted(raw: Raw, *seen: Raw, old: Raw | None = None) -> tuple[Raw, list[str]]:
-        made = admit_default(raw, old, None, now=START, see=lambda: View(seen))
-        return made, [problem.what for problem in admit_validate(made, old, None, see=lambda: View(seen))]
+        made = admit_default(raw, old, None, now=START, see=lambda _: View(seen))
+        return made, [problem.what for problem in admit_validate(made, old, None, see=lambda _: View(seen))]
 
     def test_a_follower_goes_where_the_first_pod_is(self) -> None:
         made, refused = self.admitted(pod(1), LEADER, NODE)
@@ -151,7 +151,7 @@ class TestAdmission:
         assert self.admitted(raw, old=raw) == (raw, [])
 
     def test_pods_and_nodes_are_not_looked_for_where_they_do_not_matter(self) -> None:
-        def see() -> View:
+        def see(_: Raw) -> View:
             raise AssertionError("nobody needs to look")
 
         made = admit_default(pod(topology=False, priority=7), None, None, now=START, see=see)

@@ -70,29 +70,29 @@ def validate_pod(pod: Raw, view: View) -> Iterator[Problem]:
         yield Problem(rules.NOT_PLACED, path, f"the pod does not say which {topology} it goes to", wait)
 
 
-def admit_default(new: Raw, old: Raw | None, lookup: object, *, now: datetime, see: Callable[[], View]) -> Raw:
-    """`default_pod` in the form of admission; `see` shows pods and nodes, and is asked only where they matter."""
+def admit_default(new: Raw, old: Raw | None, lookup: object, *, now: datetime, see: Callable[[Raw], View]) -> Raw:
+    """`default_pod` in the form of admission; `see` shows a Job's other pods and their nodes, where they matter."""
     del lookup, now
     if old is not None:
         return new
     try:
-        return default_pod(new, see() if annotation(new, EXCLUSIVE_TOPOLOGY) is not None else View())
+        return default_pod(new, see(new) if annotation(new, EXCLUSIVE_TOPOLOGY) is not None else View())
     except Misplaced:
         # The pod is refused for it in a moment, with the reason.
         return new
 
 
-def admit_validate(new: Raw, old: Raw | None, lookup: object, *, see: Callable[[], View]) -> Iterator[Problem]:
+def admit_validate(new: Raw, old: Raw | None, lookup: object, *, see: Callable[[Raw], View]) -> Iterator[Problem]:
     """`validate_pod` in the form of admission, with what kept `default_pod` from telling the place."""
     del lookup
     if old is not None or annotation(new, EXCLUSIVE_TOPOLOGY) is None:
         return
     try:
-        default_pod(new, see())
+        default_pod(new, see(new))
     except Misplaced as misplaced:
         yield Problem(rules.NOT_PLACED, ("spec", "nodeSelector"), str(misplaced))
         return
-    yield from validate_pod(new, see())
+    yield from validate_pod(new, see(new))
 
 
 def is_leader(pod: Raw) -> bool:
