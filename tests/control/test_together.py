@@ -52,7 +52,7 @@ EVERYBODY = (
     JOB,
     ORPHANS,
     scheduler(),
-    *garbage(),
+    garbage(),
     Controller("node", "", "Pod", run_pod),
 )
 

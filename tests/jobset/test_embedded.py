@@ -74,7 +74,7 @@ async def play(story: Raw, *, lag: float) -> list[Raw]:
     """What there is to see after the JobSet was made and after each step."""
     raw = {**story["jobset"], "metadata": {**story["jobset"]["metadata"], "namespace": NAMESPACE}}
     ref, known = Ref.of(raw), set[str]()
-    workers = (controller(), JOB, ORPHANS, *garbage(COLLECTED))
+    workers = (controller(), JOB, ORPHANS, garbage(COLLECTED))
     async with cluster(lag=lag) as made, made.controlled(*workers):
         await made.api.create(raw)
         scenes = [scene("created", await look(made, ref), known)]

@@ -9,7 +9,7 @@ from trainplane.cluster.client import Patch
 from trainplane.reconcile.view import View
 from trainplane.upkeep.garbage import QUARANTINE, collect, garbage, touched
 
-GARBAGE = garbage()
+GARBAGE = (garbage(),)
 
 
 def ref(name: str) -> Ref:
@@ -173,13 +173,18 @@ def test_what_cannot_be_looked_up_is_left_alone(raw: dict, owner: dict) -> None:
 def test_a_change_wakes_only_those_whom_it_may_concern() -> None:
     owner = config_map("parent", uid="1")
     child = config_map("child", owner, uid="2")
-    mine = {"group": "", "kind": "ConfigMap"}
-    assert list(touched(owner, View.of(owner, child), **mine)) == [], "an owner that is well wakes nobody"
-    assert list(touched(owner, View.of(child), **mine)) == [ref("child")], "one that is gone wakes what it owned"
-    assert list(touched(owner, View.of(child), group="", kind="Pod")) == []
+    scopes = {(row.group, row.kind): row.namespaced for row in KINDS}
+
+    def woken(raw: dict, *world: dict) -> list[Ref]:
+        return list(touched(raw, View.of(*world), scopes=scopes))
+
+    assert woken(owner, owner, child) == [], "an owner that is well wakes nobody"
+    assert woken(child, owner, child) == [], "nor does a child of one"
+    assert woken(child, child) == [ref("child")], "a child without its owner is looked at"
+    assert woken(owner, child) == [ref("child")], "an owner that is gone wakes what it owned"
     going = config_map("parent", uid="1", deletionTimestamp="2026-01-31T12:00:00Z")
-    assert list(touched(child, View.of(going), **mine)) == [ref("parent")], "one that waits is told what went"
+    assert woken(child, going) == [ref("parent")], "one that waits is told what went"
 
 
 def test_every_kind_but_events_is_collected() -> None:
-    assert {one.kind for one in GARBAGE} == {row.kind for row in KINDS} - {"Event"}
+    assert {kind for (_, kind), _ in GARBAGE[0].watches} == {row.kind for row in KINDS} - {"Event"}

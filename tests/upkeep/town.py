@@ -63,7 +63,9 @@ class Town:
             done, waits = False, []
             for controller in controllers:
                 view = await self.view()
-                for raw in list(view.all(controller.group, controller.kind)):
+                own = (controller.group, controller.kind)
+                kinds = [own] if controller.kind else [key for key, _ in controller.watches]
+                for raw in [raw for kind in kinds for raw in view.all(*kind)]:
                     decision = controller.reconcile(raw, view, self.now)
                     waits.append(decision.again)
                     for action in decision.actions:

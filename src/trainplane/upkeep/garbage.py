@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from trainplane.api.kinds import KINDS, Kind
 from trainplane.api.meta import FOREGROUND_DELETION, ORPHAN, Raw
 from trainplane.reconcile.controller import Controller
-from trainplane.reconcile.decision import Action, Decision, Delete, Patch, Record
+from trainplane.reconcile.decision import NOTHING, Action, Decision, Delete, Patch, Record
 from trainplane.reconcile.view import Ref, View, group_of
 from trainplane.upkeep.conditions import moment
 
@@ -34,6 +34,8 @@ class Owners(NamedTuple):
 
 def collect(raw: Raw, view: View, now: datetime, *, scopes: Scopes) -> Decision:
     """What becomes of one object for its owners' sake, and of its own deletion for the sake of what it owns."""
+    if not raw:
+        return NOTHING
     own = released(raw, view)
     if raw["metadata"].get("deletionTimestamp") or not raw["metadata"].get("ownerReferences"):
         return Decision.of(own)
@@ -179,41 +181,43 @@ def uid_of(raw: Raw) -> str:
     return str(raw["metadata"].get("uid", ""))
 
 
-def touched(raw: Raw, view: View, *, group: str, kind: str) -> Sequence[Ref]:
-    """The objects of a kind that want a look: what an object that is gone or going owns, and who waited for it.
+def touched(raw: Raw, view: View, *, scopes: Scopes) -> Sequence[Ref]:
+    """Who wants a look when an object has changed: it, what it owns where it is gone or going, and who waited for it.
 
-    Every collector is asked about every change, so most must be answered at once.
+    Nearly every change is of an object whose owners are there and stay, and must be answered at once.
     """
     metadata = raw["metadata"]
-    children = view.owned_by(metadata.get("uid", ""))
     references = metadata.get("ownerReferences")
-    if not children and not references:
-        return ()
-    found: list[Ref] = []
-    mine = [one for one in children if one["kind"] == kind]
-    if mine and (metadata.get("deletionTimestamp") or view.get(Ref.of(raw)) is None):
-        found += [ref for ref in map(Ref.of, mine) if ref.group == group]
+    ref = Ref.of(raw)
+    there = view.get(ref) is not None
+    going = metadata.get("deletionTimestamp") or not there
+    found = [Ref.of(child) for child in view.owned_by(metadata.get("uid", ""))] if going else []
+    if there and (going or (references and is_left(raw, view, scopes))):
+        found.append(ref)
     for reference in references or ():
-        if reference["kind"] == kind and group_of(reference["apiVersion"]) == group:
-            for namespace in dict.fromkeys((metadata.get("namespace", ""), "")):
-                owner = view.get(ref_of(reference, namespace))
-                if owner is not None and owner["metadata"].get("deletionTimestamp"):
-                    found.append(Ref.of(owner))
+        group, kind = kind_key(reference)
+        for namespace in dict.fromkeys((metadata.get("namespace", ""), "")):
+            owner = view.get(Ref(group, kind, namespace, reference["name"]))
+            if owner is not None and owner["metadata"].get("deletionTimestamp"):
+                found.append(Ref.of(owner))
     return found
 
 
-def garbage(kinds: Collection[Kind] = COLLECTED) -> tuple[Controller, ...]:
-    """The collectors, one for each kind; `kinds` must be those the View shows, for what it lacks counts as gone."""
-    rows = {(row.group, row.kind): row for row in kinds}
-    scopes = {key: row.namespaced for key, row in rows.items()}
-    return tuple(
-        Controller(
-            name=f"garbage-{row.resource}",
-            group=row.group,
-            kind=row.kind,
-            reconcile=partial(collect, scopes=scopes),
-            watches=tuple((key, partial(touched, group=row.group, kind=row.kind)) for key in rows),
-            reports_as="garbage-collector-controller",
-        )
-        for row in rows.values()
+def is_left(raw: Raw, view: View, scopes: Scopes) -> bool:
+    """Whether an owner of the object is gone or waits for it to go."""
+    owners = sorted_out(raw, view, scopes)
+    return bool(owners.absent or owners.waiting)
+
+
+def garbage(kinds: Collection[Kind] = COLLECTED) -> Controller:
+    """The collector; `kinds` must be those the View shows, for what it lacks counts as gone."""
+    scopes = {(row.group, row.kind): row.namespaced for row in kinds}
+    wake = partial(touched, scopes=scopes)
+    return Controller(
+        name="garbage",
+        group="",
+        kind="",
+        reconcile=partial(collect, scopes=scopes),
+        watches=tuple((key, wake) for key in scopes),
+        reports_as="garbage-collector-controller",
     )

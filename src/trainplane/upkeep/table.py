@@ -12,7 +12,7 @@ from trainplane.upkeep.quota_status import QUOTA_STATUS
 from trainplane.upkeep.ttl import TTL
 
 UPKEEP: tuple[Controller, ...] = (
-    *garbage(),
+    garbage(),
     *TTL,
     NAMESPACES,
     NODE_HEALTH,
