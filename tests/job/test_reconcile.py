@@ -11,6 +11,7 @@ from tests.job.world import NAMESPACE, World
 from trainplane.job import orphans
 from trainplane.job.reconcile import JOB, reconcile
 from trainplane.job.status import condition, finished
+from trainplane.job.tally import phase
 from trainplane.reconcile.decision import NOTHING, Create, Delete, Patch, SetStatus
 from trainplane.reconcile.view import Ref, View
 
@@ -59,6 +60,7 @@ def test_an_indexed_job_of_two_pods_takes_six_writes() -> None:
 )
 def test_trap_1_containers_that_restart_in_place_use_up_the_limit(limit: int, restarts: int, end: str) -> None:
     world = moved(started("OnFailure", backoffLimit=limit), phase="Running", restarts=restarts)
+    world.settle(2)
     assert finished(status(world)) == end
 
 
@@ -75,10 +77,23 @@ def test_trap_3_failed_is_said_when_the_last_pod_has_ended() -> None:
     moved(world, phase="Failed", indexes=[0])
     assert condition(status(world), "FailureTarget")
     assert finished(status(world)) == ""
+    world.settle(2)
     world.step({"do": "gone"})
     world.settle(1)
     assert finished(status(world)) == "Failed"
     assert status(world)["failed"] == 2
+
+
+def test_pods_that_fail_together_are_not_deleted_for_each_other() -> None:
+    world = moved(started(completionMode="Indexed", completions=3, parallelism=3, backoffLimit=0), phase="Running")
+    for index in (0, 1):
+        world.step({"do": "pods", "phase": "Failed", "indexes": [index]})
+        world.settle(0.4)
+    assert [phase(pod) for pod in world.pods()] == ["Failed", "Failed", "Running"]
+    assert (status(world)["active"], finished(status(world))) == (1, "")
+    world.settle(2)
+    assert [phase(pod) for pod in world.pods()] == ["Failed", "Failed"], "the third was given its time"
+    assert (status(world)["failed"], finished(status(world))) == (3, "Failed")
 
 
 def test_a_job_that_fails_keeps_its_time_through_suspension_and_comes_to_rest() -> None:

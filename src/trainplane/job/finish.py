@@ -1,5 +1,6 @@
 """How a Job comes to its end: what decides it, how long it may take, and when a finished Job goes."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,6 +21,10 @@ TOO_MANY_INDEXES = Saying(
     "Job has exceeded the specified maximal number of failed indexes",
 )
 SOME_INDEXES = Saying(FAILURE_TARGET, "True", "FailedIndexes", "Job has failed indexes")
+BY_PODS = ("BackoffLimitExceeded", "PodFailurePolicy", "MaxFailedIndexesExceeded", "FailedIndexes")
+"""The reasons of Jobs that fail because pods have."""
+TOGETHER = timedelta(seconds=2)
+"""At least a second: times are kept without fractions."""
 ALL_DONE = Saying(SUCCESS_CRITERIA_MET, "True", "CompletionsReached", "Reached expected number of succeeded pods")
 
 
@@ -44,6 +49,18 @@ def ending(tally: Tally, started: datetime | None, now: datetime) -> Saying | No
     if why := enough(spec.get("successPolicy"), tally.completed):
         return Saying(SUCCESS_CRITERIA_MET, "True", "SuccessPolicy", why)
     return None
+
+
+def waits(end: Saying | None, status: Mapping[str, Any], now: datetime) -> timedelta | None:
+    """How long the pods of a Job that has failed may still end by themselves; None where they go at once.
+
+    Pods that work together fail together. Deleted in that moment, the others would take with them how they ended.
+    """
+    if end is None or end.reason not in BY_PODS:
+        return None
+    since = (condition(status, end.type) or {}).get("lastTransitionTime")
+    left = (moment(since) if since else now) + TOGETHER - now
+    return left if left > timedelta(0) else None
 
 
 def _fatal(tally: Tally) -> str:

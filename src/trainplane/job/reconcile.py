@@ -8,7 +8,7 @@ from trainplane.api.batch import COMPLETE, FAILED, FAILURE_TARGET, JOB_CONTROLLE
 from trainplane.api.meta import Raw
 from trainplane.job import indexes
 from trainplane.job.claim import claims, sent_away, untracked
-from trainplane.job.finish import ALL_DONE, deadline, ending, expiry, is_complete
+from trainplane.job.finish import ALL_DONE, deadline, ending, expiry, is_complete, waits
 from trainplane.job.manage import Moves, moves
 from trainplane.job.status import (
     IS_RESUMED,
@@ -35,6 +35,8 @@ class Outcome(NamedTuple):
 
     moves: Moves
     end: Saying | None
+    waits: bool = False
+    """Whether the pods of a Job that has failed are still given a moment to end by themselves."""
 
 
 def reconcile(job: Raw, view: View, now: datetime) -> Decision:
@@ -44,7 +46,7 @@ def reconcile(job: Raw, view: View, now: datetime) -> Decision:
     pods, patches = claims(job, view)
     if finished(job.get("status") or {}) or job["metadata"].get("deletionTimestamp"):
         return cleared(job, pods, now)
-    tally = Tally(job["spec"], job.get("status") or {}, pods)
+    tally = seen(job, pods, now)
     started = start(job, now)
     outcome = decide(job, tally, view, started=started, now=now)
     status = told(job, tally, outcome, started=started, now=now)
@@ -60,6 +62,17 @@ def reconcile(job: Raw, view: View, now: datetime) -> Decision:
     return Decision.of(actions, again=soonest(outcome, status, job=job, started=started, now=now))
 
 
+def seen(job: Raw, pods: tuple[Raw, ...], now: datetime) -> Tally:
+    """The Job's pods as they count now."""
+    status: Raw = job.get("status") or {}
+    tally = Tally(job["spec"], status, pods)
+    if not tally.active or target(status) != FAILURE_TARGET:
+        return tally
+    said = condition(status, FAILURE_TARGET) or {}
+    end = Saying(FAILURE_TARGET, "True", str(said.get("reason", "")), "")
+    return Tally(job["spec"], status, pods, waits=waits(end, status, now) is not None)
+
+
 def start(job: Raw, now: datetime) -> datetime | None:
     """Since when the Job is active; a resumed Job begins anew, and a suspended one has not begun."""
     status = job.get("status") or {}
@@ -72,6 +85,8 @@ def start(job: Raw, now: datetime) -> datetime | None:
 def decide(job: Raw, tally: Tally, view: View, *, started: datetime | None, now: datetime) -> Outcome:
     """What becomes of the pods: all go where the Job has come to an end, else as many run as it asks for."""
     end = ending(tally, started, now)
+    if tally.active and (rest := waits(end, tally.status, now)) is not None:
+        return Outcome(Moves(again=rest), end, waits=True)
     if end is not None:
         return Outcome(Moves(remove=tally.active), end)
     namespace = job["metadata"].get("namespace", "")
@@ -94,7 +109,7 @@ def told(job: Raw, tally: Tally, outcome: Outcome, *, started: datetime | None, 
     if active := len(left) + foreseen:
         status["active"] = active
     status |= {"ready": sum(map(is_ready, left)), "terminating": terminating}
-    status = counted(status, tally, outcome.end.type if outcome.end else "", over=over)
+    status = counted(status, tally, outcome.end.type if outcome.end and not outcome.waits else "", over=over)
     if outcome.end is None:
         return suspension(status, suspend=bool(job["spec"].get("suspend")), now=now)
     status = with_condition(status, outcome.end, now)

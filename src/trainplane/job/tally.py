@@ -81,6 +81,13 @@ class Tally:
     spec: Mapping[str, Any]
     status: Mapping[str, Any]
     pods: tuple[Raw, ...]
+    waits: bool = False
+    """Whether the Job has failed, and its other pods are given a moment to end by themselves: they count as before."""
+
+    @property
+    def target(self) -> str:
+        """What the Job has been found to come to, where its pods go for it."""
+        return "" if self.waits else target(self.status)
 
     @property
     def indexed(self) -> bool:
@@ -163,7 +170,7 @@ class Tally:
     @cached_property
     def new_failed(self) -> tuple[Raw, ...]:
         """Pods that have failed since the status was written, without those that a rule ignores."""
-        if target(self.status) == SUCCESS_CRITERIA_MET:
+        if self.target == SUCCESS_CRITERIA_MET:
             # The Job has what it wanted; what it stops now has not failed.
             return ()
         return tuple(
@@ -193,7 +200,7 @@ class Tally:
         if not self.per_index:
             return frozenset()
         before = indexes.parse(self.status.get("failedIndexes") or "", below=self.spec["completions"])
-        if target(self.status):
+        if self.target:
             # The pods that go now are stopped by the Job, and say nothing of their indexes.
             return before
         return before | {
@@ -258,7 +265,7 @@ class Tally:
 
     def released(self) -> Iterator[Raw]:
         """Pods that the status, as it was read, accounts for: their finalizers may go."""
-        ending = target(self.status)
+        ending = self.target
         done = indexes.parse(self.status.get("completedIndexes") or "") if self.indexed else frozenset()
         listed = self.uncounted["succeeded"] | self.uncounted["failed"]
         for pod in self.tracked:
