@@ -103,9 +103,11 @@ class Relay:
         await self._write("bind", pod)
         await self.client.bind(pod, node)
 
-    async def delete(self, ref: Ref, *, uid: str = "", propagation: str = "Background") -> None:
+    async def delete(
+        self, ref: Ref, *, uid: str = "", propagation: str = "Background", grace: int | None = None
+    ) -> None:
         await self._write("delete", ref)
-        await self.client.delete(ref, uid=uid, propagation=propagation)
+        await self.client.delete(ref, uid=uid, propagation=propagation, grace=grace)
 
 
 class Cluster:

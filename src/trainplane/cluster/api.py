@@ -130,9 +130,12 @@ class Api:
         """Place a pod on a node."""
         await self.parts.bind(self._call(pod, subresource="binding"), {"target": {"kind": "Node", "name": node}})
 
-    async def delete(self, ref: Ref, *, uid: str = "", propagation: str = "Background") -> None:
-        """Delete an object; with a uid, only the object that has it."""
-        await self.deletion.delete(self._call(ref), DeleteOptions(propagation=propagation, uid=uid or None))
+    async def delete(
+        self, ref: Ref, *, uid: str = "", propagation: str = "Background", grace: int | None = None
+    ) -> None:
+        """Delete an object; with a uid, only the object that has it. With a grace, in seconds, other than its own."""
+        options = DeleteOptions(propagation=propagation, uid=uid or None, grace=grace)
+        await self.deletion.delete(self._call(ref), options)
 
 
 def _shown(raw: Raw, call: Call) -> Raw:

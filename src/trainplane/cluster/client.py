@@ -108,8 +108,10 @@ class Client(Protocol):
         """Place a pod on a node."""
         ...
 
-    async def delete(self, ref: Ref, *, uid: str = "", propagation: str = "Background") -> None:
-        """Delete an object; with a uid, only the object that has it."""
+    async def delete(
+        self, ref: Ref, *, uid: str = "", propagation: str = "Background", grace: int | None = None
+    ) -> None:
+        """Delete an object; with a uid, only the object that has it. With a grace, in seconds, other than its own."""
         ...
 
 

@@ -161,9 +161,13 @@ class Remote:
         }
         await self._ask(_request("create", pod, subresource="binding"), body)
 
-    async def delete(self, ref: Ref, *, uid: str = "", propagation: str = "Background") -> None:
-        """Delete an object; with a uid, only the object that has it."""
+    async def delete(
+        self, ref: Ref, *, uid: str = "", propagation: str = "Background", grace: int | None = None
+    ) -> None:
+        """Delete an object; with a uid, only the object that has it. With a grace, in seconds, other than its own."""
         body: Raw = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
+        if grace is not None:
+            body["gracePeriodSeconds"] = grace
         if uid:
             body["preconditions"] = {"uid": uid}
         await self._ask(_request("delete", ref), body)
