@@ -45,6 +45,8 @@ class Box:
     ports: tuple[int, ...] = ()
     """The ports that the containers say they listen on."""
     host_network: bool = False
+    host_users: bool = False
+    """Whether its users are the host's, so that root in it is root; else they are the namespace's own."""
     share_processes: bool = False
     sysctls: Mapping[str, str] = field(default_factory=dict)
     egress: bool = True
@@ -178,6 +180,10 @@ class Runner(Protocol):
     @property
     def abilities(self) -> Sequence[Ability]:
         """What pods can ask for and whether they get it, found by trying."""
+        ...
+
+    def owner(self, box: Box, *, uid: int | None, gid: int | None) -> tuple[int, int]:
+        """The user and group of the host that files must have to be theirs in a pod; None: of one that does not say."""
         ...
 
     async def sweep(self) -> Sequence[str]:
