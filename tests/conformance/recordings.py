@@ -15,7 +15,7 @@ CASES = sorted(path.parent for path in (HERE / "trainer").glob("*/input.yaml"))
 DIFFERENCES = HERE / "differences.yaml"
 LOADER = yaml.CSafeLoader
 STAMPS = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink", "generateName"}
-TIMES = {"lastTransitionTime", "startTime", "completionTime"}
+TIMES = {"lastTransitionTime", "lastProbeTime", "lastUpdateTime", "startTime", "completionTime"}
 RECORDED = ("JobSet", "PodGroup", "ConfigMap", "Secret")
 
 Raw = dict[str, Any]

@@ -7,8 +7,6 @@ import pytest
 from tests.conformance.recordings import CASES, DIFFERENCES, differences, like, load
 
 TABLE = load(DIFFERENCES)
-RACY = {"183", "185", "200", "269", "302", "310", "318"}
-"""Cases whose recording depends on timing in the reference itself, left out of the question which rows are needed."""
 
 
 def row_for(case: Path, path: str) -> int | None:
@@ -27,9 +25,3 @@ def test_case(case: Path) -> None:
         if row_for(case, path) is None
     ]
     assert not unexplained, "\n".join(unexplained)
-
-
-def test_every_row_is_needed() -> None:
-    used = {row_for(case, path) for case in CASES for _, path, _, _ in differences(case)}
-    idle = [f"{row['what']}: {row['case']} {row['path']}" for i, row in enumerate(TABLE) if i not in used]
-    assert not idle, "\n".join(idle)
