@@ -1,11 +1,8 @@
-"""What is answered but not stored: reviews of access and of tokens, tokens of service accounts, and CRDs."""
+"""What is answered but not stored: reviews of access and of tokens, and tokens of service accounts."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
-from trainplane.api.crd import crd
-from trainplane.api.kinds import CRD_KINDS
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.access import MASTERS, Attributes, User
@@ -126,42 +123,3 @@ class Questions:
         if stored is None:
             raise NotFound.of(plural, str(reference.get("name", "")))
         return stored.object
-
-
-def definitions(now: datetime) -> list[Raw]:
-    """The CustomResourceDefinitions of what is served, as a cluster that has them shows them."""
-    return [_established(crd(kind), now) for kind in CRD_KINDS]
-
-
-def _established(raw: Raw, now: datetime) -> Raw:
-    made = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    names = raw["spec"]["names"]
-    conditions = [
-        {"type": type_, "status": "True", "lastTransitionTime": made, "reason": reason, "message": message}
-        for type_, reason, message in (
-            ("NamesAccepted", "NoConflicts", "no conflicts found"),
-            ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-        )
-    ]
-    versions = [version["name"] for version in raw["spec"]["versions"]]
-    status = {"conditions": conditions, "acceptedNames": names, "storedVersions": versions}
-    metadata = {**raw["metadata"], "creationTimestamp": made, "resourceVersion": "1", "generation": 1}
-    return {"kind": raw["kind"], **raw, "metadata": metadata, "status": status}
-
-
-def served_definition(name: str, all_: Iterable[Raw]) -> Raw:
-    """The definition of that name; raises NotFound."""
-    for raw in all_:
-        if raw["metadata"]["name"] == name:
-            return raw
-    raise NotFound.of("customresourcedefinitions.apiextensions.k8s.io", name)
-
-
-def same_definition(sent: Any, all_: Iterable[Raw]) -> Raw:
-    """What applying a definition again answers with: that which is there; others are refused by name."""
-    name = look(sent, "metadata", "name") or ""
-    for raw in all_:
-        if raw["metadata"]["name"] == name:
-            return raw
-    why = "this cluster serves a fixed set of kinds; run the controllers on a Kubernetes cluster to add others"
-    raise Forbidden.of("customresourcedefinitions.apiextensions.k8s.io", str(name), why)
