@@ -1,0 +1,130 @@
+"""Of everything that fails when one rank fails, the one that failed first is named, with the class of its end."""
+
+from typing import Any
+
+import pytest
+
+from trainplane.api.failure import CONDITION, ExitClass, Verdict, first_failure, judge
+
+TORCHRUN = """\
+[rank1]: [rank1]: Traceback (most recent call last):
+[rank1]: [rank1]:   File "/workspace/boom.py", line 4, in <module>
+[rank1]: [rank1]:     import no_such_module
+[rank1]: [rank1]: ModuleNotFoundError: No module named 'no_such_module'
+[rank0]: [rank0]: Traceback (most recent call last):
+[rank0]: [rank0]: RuntimeError: [/pytorch/gloo/transport/tcp/pair.cc:561] Connection closed by peer [127.0.0.1]:906
+W1115 09:27:27.020000 18685 torch/distributed/elastic/multiprocessing/api.py:1028] Sending process 18848 SIGTERM
+Traceback (most recent call last):
+  File "/venv/bin/torchrun", line 8, in <module>
+    sys.exit(main())
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+boom.py FAILED
+------------------------------------------------------------
+Failures:
+[1]:
+  time      : 2026-11-15_09:27:27
+  host      : localhost
+  rank      : 0 (local_rank: 0)
+  exitcode  : -15 (pid: 18848)  (SIGTERM)
+  error_file: <N/A>
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-15_09:27:27
+  host      : localhost
+  rank      : 1 (local_rank: 1)
+  exitcode  : 1 (pid: 18849)
+  error_file: <N/A>
+============================================================
+""".splitlines()
+
+
+def without(*words: str) -> list[str]:
+    return [line for line in TORCHRUN if not any(word in line for word in words)]
+
+
+@pytest.mark.parametrize(
+    ("code", "lines", "verdict"),
+    [
+        pytest.param(1, TORCHRUN, Verdict(ExitClass.IMPORT_ERROR, 1, 1), id="the rank that torchrun blames"),
+        pytest.param(1, without("[rank"), Verdict(ExitClass.EXIT_CODE, 1, 1), id="torchrun's own traceback is none"),
+        pytest.param(
+            1,
+            [line.replace("exitcode  : 1 ", "exitcode  : -9 ") for line in without("[rank")],
+            Verdict(ExitClass.SIGNAL, 1, 137),
+            id="a worker was killed",
+        ),
+        pytest.param(
+            1,
+            ["Traceback (most recent call last):", "ValueError: bad"],
+            Verdict(ExitClass.USER_EXCEPTION, None, 1),
+            id="an exception without torchrun",
+        ),
+        pytest.param(3, ["bye"], Verdict(ExitClass.EXIT_CODE, None, 3), id="a code of its own"),
+        pytest.param(143, ["bye"], Verdict(ExitClass.SIGNAL, None, 143), id="a signal"),
+        pytest.param(
+            1, ["OSError: [Errno 28] No space left on device"], Verdict(ExitClass.DISK_FULL, None, 1), id="disk full"
+        ),
+        pytest.param(
+            1, ["torch.OutOfMemoryError: CUDA out of memory."], Verdict(ExitClass.OUT_OF_MEMORY, None, 1), id="a GPU"
+        ),
+        pytest.param(
+            255, ["root@w: Permission denied (publickey)."], Verdict(ExitClass.SSH, None, 255), id="mpirun and keys"
+        ),
+        pytest.param(
+            1,
+            ["RuntimeError: Watchdog caught collective operation timeout: WorkNCCL"],
+            Verdict(ExitClass.COLLECTIVE_TIMEOUT, None, 1),
+            id="a rank that hangs",
+        ),
+    ],
+)
+def test_what_an_end_means(code: int, lines: list[str], verdict: Verdict) -> None:
+    assert judge(code, lines) == verdict
+
+
+def test_the_kernel_and_the_runner_know_better_than_the_lines() -> None:
+    assert judge(137, TORCHRUN, oom=True).kind is ExitClass.OUT_OF_MEMORY
+    assert judge(128, [], started=False).kind is ExitClass.NOT_STARTED
+
+
+def pod(index: int, *, code: int = 1, at: str = "2026-11-15T09:27:27Z", kind: str = "", rank: int | None = None) -> Any:
+    said = [{"type": CONDITION, "status": "True", "reason": kind, "message": "" if rank is None else f"rank {rank}"}]
+    return {
+        "metadata": {
+            "name": f"digits-node-0-{index}-x",
+            "labels": {
+                "jobset.sigs.k8s.io/replicatedjob-name": "node",
+                "batch.kubernetes.io/job-completion-index": str(index),
+            },
+        },
+        "spec": {"nodeName": f"node-{index}"},
+        "status": {
+            "containerStatuses": [{"name": "node", "state": {"terminated": {"exitCode": code, "finishedAt": at}}}],
+            "conditions": said if kind else [],
+        },
+    }
+
+
+def test_the_one_that_failed_first_is_named_and_the_others_are_counted() -> None:
+    pods = [pod(0, at="2026-11-15T09:27:29Z"), pod(1, code=137), pod(2, code=0), pod(3, at="2026-11-15T09:27:28Z")]
+    found = first_failure(pods)
+    assert found is not None
+    assert found.told() == (
+        "node-1 (pod digits-node-0-1-x on node-1) failed first: signal, signal 9; 2 other pods failed after it"
+    )
+
+
+def test_who_lost_a_peer_is_not_the_cause_though_it_was_noticed_first() -> None:
+    pods = [
+        pod(0, at="2026-11-15T09:27:26Z", kind="PeerLost", rank=0),
+        pod(1, kind="ImportError", rank=3),
+    ]
+    found = first_failure(pods)
+    assert found is not None
+    assert (found.rank, found.kind, found.others) == (3, ExitClass.IMPORT_ERROR, 1)
+
+
+def test_where_nothing_failed_there_is_no_failure() -> None:
+    assert first_failure([pod(0, code=0)]) is None
