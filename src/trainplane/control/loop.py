@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 
 from trainplane.api.kinds import DIALECT_KINDS, KINDS, Kind
@@ -17,7 +18,7 @@ from trainplane.control.reflector import Reflector, Scope
 from trainplane.control.unseen import PATIENCE, Key, Unseen
 from trainplane.control.waking import Interest, Sort, interests, wakened
 from trainplane.reconcile.controller import Controller
-from trainplane.reconcile.decision import Record, SetStatus
+from trainplane.reconcile.decision import Create, Decision, Record, SetStatus
 from trainplane.reconcile.view import Ref
 
 WORKERS = 4
@@ -63,6 +64,8 @@ class Loop:
         )
         self._calm: dict[Key, float] = {}
         """Until when a key is left alone whose status was just written."""
+        self._held: set[Key] = set()
+        """Whose status was left to the next look."""
         self.queues = {each.name: Queue[Ref](time, back_off=back_off) for each in controllers}
         if len(self.queues) < len(controllers):
             raise ValueError("every controller needs a name of its own")
@@ -143,9 +146,10 @@ class Loop:
         raw = self.live.get(ref) if ref.kind else {}
         if raw is None:
             queue.forget(ref)
+            self._held.discard(key)
             return
         try:
-            decision = controller.reconcile(raw, self.live, self._clock.now())
+            decision = self._batched(key, controller.reconcile(raw, self.live, self._clock.now()))
             failed = await self._actor.act(controller, ref, decision)
         except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, must not take the others down
             self._fault(controller, error, f"at {ref.kind} {ref.namespace}/{ref.name}")
@@ -160,11 +164,22 @@ class Loop:
             queue.retry(ref, at_least=failed.retry_after)
             return
         queue.forget(ref)
-        if any(isinstance(action, SetStatus) for action in decision.actions):
+        if key in self._held or any(isinstance(action, SetStatus) for action in decision.actions):
             self._calm[key] = self._time() + CALM
         if decision.again is not None:
             # Who wants to look again at once would keep everybody else from it.
             queue.add(ref, after=max(decision.again.total_seconds(), CALM))
+
+    def _batched(self, key: Key, decision: Decision) -> Decision:
+        """The Decision, its status left to the next look where what is made now will change it again, but only once."""
+        last = decision.actions[-1] if decision.actions else None
+        makes = any(isinstance(action, Create) for action in decision.actions)
+        if key in self._held or not makes or not isinstance(last, SetStatus) or not last.can_wait:
+            self._held.discard(key)
+            return decision
+        self._held.add(key)
+        soon = timedelta(seconds=CALM)
+        return Decision(decision.actions[:-1], soon if decision.again is None else min(soon, decision.again))
 
     def _fault(self, controller: Controller, error: Exception, where: str) -> None:
         self.metrics.errors.add(controller.name, type(error).__name__)

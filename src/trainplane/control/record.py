@@ -79,10 +79,11 @@ class Recorder:
         words = (said.regarding, about.get("uid", ""), said.type, said.reason, said.note, by)
         series = self._series.get(words)
         try:
-            if series and now - series.last <= SERIES and await self._repeated(series, now):
+            if series and now - series.last <= SERIES and await self._repeated(series, now, by=by):
                 self._series.move_to_end(words)
                 return
             ref = await self._made(said, about, now=now, by=by)
+            self._metrics.writes.add(by, "create", "Event")
         except (ApiError, OSError):
             self._metrics.lost_events.add(by)
             return
@@ -91,7 +92,7 @@ class Recorder:
         while len(self._series) > MOST:
             self._series.popitem(last=False)
 
-    async def _repeated(self, series: _Series, now: datetime) -> bool:
+    async def _repeated(self, series: _Series, now: datetime, *, by: str) -> bool:
         """Count an Event once more; False where it is gone."""
         series.count += 1
         series.last = now
@@ -104,6 +105,7 @@ class Recorder:
             await self._client.patch(series.ref, Patch.merge(patch))
         except NotFound:
             return False
+        self._metrics.writes.add(by, "patch", "Event")
         return True
 
     async def _made(self, said: Record, about: Raw, *, now: datetime, by: str) -> Ref:

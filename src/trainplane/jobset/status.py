@@ -70,7 +70,7 @@ class Outcome(NamedTuple):
         # Only over what it was made from: an old look must neither undo a restart nor grant one twice.
         version = metadata.get("resourceVersion", "")
         status = {"restarts": 0, **self.status}
-        written = SetStatus(ref, status, metadata.get("uid", ""), version, after_all=True)
+        written = SetStatus(ref, status, metadata.get("uid", ""), version, after_all=True, can_wait=True)
         return [written, *(Record(ref, *event) for event in self.told)]
 
 

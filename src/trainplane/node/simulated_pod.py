@@ -247,7 +247,7 @@ def told(status: Raw, true: set[str], *, now: datetime) -> Raw:
         was = old.pop(type_, {})
         since = was.get("lastTransitionTime") if was.get("status") == value else None
         why = over if over and type_ != STARTED_CONDITION else "" if value == "True" else _UNREADY.get(type_, "")
-        entry = {"type": type_, "status": value, "lastTransitionTime": since or stamp(now)}
+        entry = {"type": type_, "status": value, "lastProbeTime": None, "lastTransitionTime": since or stamp(now)}
         mine.append({**entry, "reason": why} if why else entry)
     return {**status, "conditions": [*mine, *old.values()]}
 

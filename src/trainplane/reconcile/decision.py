@@ -60,6 +60,8 @@ class SetStatus:
     """The resourceVersion it was made from: where another is stored by now nothing is written; "" writes over any."""
     after_all: bool = False
     """Written only where everything decided before it was done: a status that tells of it must not be ahead of it."""
+    can_wait: bool = False
+    """May be left to the next look where something is made at this one, for that will change it again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def reconcile(job: Raw, view: View, now: datetime, *, elastic_jobset: bool = Fal
     )
     status = sized(summarize(status, scene, why=why), wanted.plan, jobset, view)
     if status != old:
-        actions.append(SetStatus(Ref.of(job), status, job["metadata"].get("uid", "")))
+        actions.append(SetStatus(Ref.of(job), status, job["metadata"].get("uid", ""), can_wait=trouble is None))
     kept_for = expiry(job, status, now)
     if kept_for is not None and kept_for <= timedelta(0):
         actions.append(Delete(Ref.of(job), job["metadata"].get("uid", "")))
