@@ -1,0 +1,72 @@
+"""The first steps of the fork server, from a fresh interpreter to the first process of its own namespaces."""
+
+import os
+import resource
+import socket
+import sys
+from typing import NoReturn
+
+from trainplane.node.namespaced import channel, kernel
+from trainplane.node.namespaced.network import open_namespace
+from trainplane.node.namespaced.server import Server
+from trainplane.node.namespaced.users import become_root_of_own
+
+LINE = "import sys; sys.path.insert(0, sys.argv[1]); from trainplane.node.namespaced.boot import main; main()"
+"""What the interpreter is given; it starts without site-packages, because they take a third of its time."""
+
+
+def main() -> NoReturn:
+    """Make the namespaces, and serve in them; the socket's number is the second argument."""
+    end = socket.socket(fileno=int(sys.argv[2]))
+    os.set_inheritable(end.fileno(), False)
+    try:
+        hello, _, _ = channel.receive(end)
+        _separate(end, hello)
+        pid = os.fork()
+        if pid == 0:
+            _serve(end, hello)
+        end.close()
+        kernel.prctl(kernel.PR_SET_NAME, b"trainplane-pods")
+        _, status = os.waitpid(pid, 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    except OSError as error:
+        channel.send(end, {"event": "refused", "errno": error.errno, "message": f"{error.filename}: {error.strerror}"})
+    except channel.Closed:
+        pass
+    os._exit(1)
+
+
+def _separate(end: socket.socket, hello: channel.Message) -> None:
+    """Leave the host's namespaces."""
+    hello["host_net"] = None
+    if not hello["rootless"]:
+        hello["host_net"] = open_namespace("net")
+    elif hello["ranges"]:
+        kernel.unshare(kernel.NEW_USER)
+        channel.send(end, {"event": "unshared"}, pid=os.getpid())
+        channel.receive(end)
+        os.setresgid(0, 0, 0)
+        os.setresuid(0, 0, 0)
+    else:
+        become_root_of_own(os.getuid(), os.getgid())
+    # Its own names and shared memory too: it must be able to come back to them from those of a pod.
+    kernel.unshare(kernel.NEW_MOUNT | kernel.NEW_NET | kernel.NEW_PID | kernel.NEW_UTS | kernel.NEW_IPC)
+
+
+def _serve(end: socket.socket, hello: channel.Message) -> NoReturn:
+    kernel.die_with_parent()
+    try:
+        kernel.mount(None, "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
+        kernel.mount("proc", "/proc", kind="proc", flags=kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        hello["open_files"] = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        kernel.prctl(kernel.PR_SET_NAME, b"trainplane-fork")
+        server = Server(end, hello)
+    except OSError as error:
+        channel.send(end, {"event": "refused", "errno": error.errno, "message": f"{error.filename}: {error.strerror}"})
+        os._exit(1)
+    try:
+        server.serve()
+    finally:
+        os._exit(0)

@@ -1,0 +1,299 @@
+"""Limits by control groups: version 2 where it is delegated, version 1 where it can be written, else none."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+PERIOD = 100_000
+_PREFIX = "trainplane-"
+_CONTROLLERS = ("memory", "cpu", "cpuacct", "pids")
+_REMOVAL_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a group may use: cores, bytes, and its weight when the machine is busy, in cores."""
+
+    cpus: float | None = None
+    memory: int | None = None
+    request: float = 0.0
+
+
+class Cgroups(Protocol):
+    """A place in the tree of control groups below which pods have theirs."""
+
+    version: int
+    folders: list[str]
+    """Where the groups of pods are made: one folder, or one per controller."""
+
+    def describe(self) -> dict[str, Any]:
+        """What `restored` needs to find it again."""
+        ...
+
+    def make(self, name: str, limits: Limits) -> None:
+        """Make the group `pod` or `pod/container`."""
+        ...
+
+    def doors(self, name: str) -> Sequence[str]:
+        """The files to write 0 into to move oneself in."""
+        ...
+
+    def kills(self, name: str) -> int:
+        """How many processes of a group the kernel has killed for want of memory."""
+        ...
+
+    def use(self, name: str) -> tuple[float, int]:
+        """Seconds of CPU and bytes of memory that a group has used and uses."""
+        ...
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def _counter(path: str, name: str) -> int:
+    with contextlib.suppress(OSError):
+        for line in _read(path).splitlines():
+            key, _, value = line.partition(" ")
+            if key == name:
+                return int(value)
+    return 0
+
+
+class Version2:
+    """One tree for all controllers."""
+
+    version = 2
+
+    def __init__(self, folder: str, controllers: Sequence[str]) -> None:
+        self._folder = folder
+        self._controllers = tuple(controllers)
+        self.folders = [folder]
+
+    def describe(self) -> dict[str, Any]:
+        """The folder and its controllers."""
+        return {"version": 2, "folder": self._folder, "controllers": list(self._controllers)}
+
+    def make(self, name: str, limits: Limits) -> None:
+        """Make the group of a pod, or of a container in it."""
+        pod, _, container = name.partition("/")
+        path = f"{self._folder}/{name}"
+        if container:
+            self._share(f"{self._folder}/{pod}")
+        else:
+            self._share(self._folder)
+        os.makedirs(path, exist_ok=True)
+        if "memory" in self._controllers and limits.memory is not None:
+            _write(f"{path}/memory.max", str(limits.memory))
+            with contextlib.suppress(OSError):
+                _write(f"{path}/memory.swap.max", "0")
+        if "cpu" in self._controllers:
+            if limits.cpus is not None:
+                _write(f"{path}/cpu.max", f"{max(1000, int(limits.cpus * PERIOD))} {PERIOD}")
+            if limits.request:
+                _write(f"{path}/cpu.weight", str(min(10_000, max(1, int(limits.request * 39)))))
+
+    def _share(self, folder: str) -> None:
+        os.makedirs(folder, exist_ok=True)
+        words = " ".join(f"+{name}" for name in self._controllers)
+        if words and _read(f"{folder}/cgroup.subtree_control").split() != sorted(self._controllers):
+            _write(f"{folder}/cgroup.subtree_control", words)
+
+    def doors(self, name: str) -> Sequence[str]:
+        """The file to write 0 into to move oneself in."""
+        return [f"{self._folder}/{name}/cgroup.procs"]
+
+    def kills(self, name: str) -> int:
+        """How often the kernel has killed in a group for want of memory."""
+        return _counter(f"{self._folder}/{name}/memory.events", "oom_kill")
+
+    def use(self, name: str) -> tuple[float, int]:
+        """Seconds of CPU so far and bytes of memory now."""
+        path = f"{self._folder}/{name}"
+        memory = 0
+        with contextlib.suppress(OSError):
+            memory = int(_read(f"{path}/memory.current")) - _counter(f"{path}/memory.stat", "inactive_file")
+        return _counter(f"{path}/cpu.stat", "usage_usec") / 1e6, max(0, memory)
+
+
+class Version1:
+    """A tree per controller."""
+
+    version = 1
+
+    def __init__(self, folders: Mapping[str, str]) -> None:
+        self._folders = dict(folders)
+        self.folders = list(self._folders.values())
+
+    def describe(self) -> dict[str, Any]:
+        """The folders by controller."""
+        return {"version": 1, "folders": self._folders}
+
+    def make(self, name: str, limits: Limits) -> None:
+        """Make the groups of a pod, or of a container in it."""
+        for folder in self.folders:
+            os.makedirs(f"{folder}/{name}", exist_ok=True)
+        if "memory" in self._folders and limits.memory is not None:
+            path = f"{self._folders['memory']}/{name}"
+            _write(f"{path}/memory.limit_in_bytes", str(limits.memory))
+            with contextlib.suppress(OSError):
+                _write(f"{path}/memory.memsw.limit_in_bytes", str(limits.memory))
+        if "cpu" in self._folders:
+            path = f"{self._folders['cpu']}/{name}"
+            if limits.cpus is not None:
+                _write(f"{path}/cpu.cfs_period_us", str(PERIOD))
+                _write(f"{path}/cpu.cfs_quota_us", str(max(1000, int(limits.cpus * PERIOD))))
+            if limits.request:
+                _write(f"{path}/cpu.shares", str(max(2, int(limits.request * 1024))))
+
+    def doors(self, name: str) -> Sequence[str]:
+        """The files to write 0 into to move oneself in, one per controller."""
+        return [f"{folder}/{name}/cgroup.procs" for folder in self.folders]
+
+    def kills(self, name: str) -> int:
+        """How often the kernel has killed in a group for want of memory."""
+        if "memory" not in self._folders:
+            return 0
+        return _counter(f"{self._folders['memory']}/{name}/memory.oom_control", "oom_kill")
+
+    def use(self, name: str) -> tuple[float, int]:
+        """Seconds of CPU so far and bytes of memory now."""
+        seconds, memory = 0.0, 0
+        with contextlib.suppress(KeyError, OSError):
+            seconds = int(_read(f"{self._folders['cpuacct']}/{name}/cpuacct.usage")) / 1e9
+        with contextlib.suppress(KeyError, OSError):
+            path = f"{self._folders['memory']}/{name}"
+            cached = _counter(f"{path}/memory.stat", "total_inactive_file")
+            memory = max(0, int(_read(f"{path}/memory.usage_in_bytes")) - cached)
+        return seconds, memory
+
+
+def restored(description: Mapping[str, Any] | None) -> Cgroups | None:
+    """The groups that another process has found."""
+    if description is None:
+        return None
+    if description["version"] == 1:
+        return Version1(description["folders"])
+    return Version2(description["folder"], description["controllers"])
+
+
+def _mounts() -> Iterator[tuple[str, str, set[str]]]:
+    """The cgroup file systems that are mounted: where, which version, which options."""
+    for line in _read("/proc/self/mounts").splitlines():
+        _, where, kind, options, *_ = line.split(" ")
+        if kind in ("cgroup", "cgroup2"):
+            yield where, kind, set(options.split(","))
+
+
+def _own() -> dict[str, str]:
+    """The group this process is in, by controller; that of version 2 is under ""."""
+    found: dict[str, str] = {}
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        for name in controllers.split(","):
+            found[name] = path
+    return found
+
+
+def _places(label: str) -> tuple[str, dict[str, str]]:
+    """Where groups of this label are: in version 2 ("" where it is not mounted), and by controller in version 1."""
+    own, unified, separate = _own(), "", dict[str, str]()
+    for where, kind, options in _mounts():
+        if kind == "cgroup2":
+            unified = f"{where}{own.get('', '/')}".rstrip("/") + f"/{_PREFIX}{label}"
+            continue
+        for name in _CONTROLLERS:
+            if name in options and name in own:
+                separate[name] = f"{where}{own[name]}".rstrip("/") + f"/{_PREFIX}{label}"
+    return unified, separate
+
+
+def find(label: str) -> Cgroups | None:
+    """The control groups that can be used here, found by making one; None where there are none."""
+    unified, separate = _places(label)
+    if unified and (found := _try_version2(unified)):
+        return found
+    usable = {}
+    for name, folder in separate.items():
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
+            usable[name] = folder
+    return Version1(usable) if "memory" in usable else None
+
+
+def _try_version2(folder: str) -> Version2 | None:
+    parent = os.path.dirname(folder)
+    try:
+        offered = set(_read(f"{parent}/cgroup.controllers").split())
+        wanted = sorted(offered & set(_CONTROLLERS))
+        if "memory" not in wanted:
+            return None
+        os.makedirs(folder, exist_ok=True)
+        if not set(wanted) <= set(_read(f"{parent}/cgroup.subtree_control").split()):
+            _step_aside(parent, folder)
+            _write(f"{parent}/cgroup.subtree_control", " ".join(f"+{name}" for name in wanted))
+        _write(f"{folder}/cgroup.subtree_control", " ".join(f"+{name}" for name in wanted))
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+        return None
+    return Version2(folder, wanted)
+
+
+def _step_aside(parent: str, folder: str) -> None:
+    """A group with processes in it cannot share out its controllers: move into one beside the pods'."""
+    if not os.path.exists(f"{parent}/cgroup.type"):
+        return  # The root of the tree is free of that rule.
+    aside = f"{folder}-own"
+    os.makedirs(aside, exist_ok=True)
+    _write(f"{aside}/cgroup.procs", "0")
+
+
+def remove(folder: str) -> list[str]:
+    """End whatever is in a group and below it, and remove them; returns the names of the groups that lay in it."""
+    found: list[str] = []
+    if not os.path.isdir(folder):
+        return found
+    # The names of groups are folders; everything else in them is the kernel's.
+    for path, folders, _ in os.walk(folder, topdown=False):
+        if path == folder:
+            found = sorted(folders)
+        _empty(path)
+        _remove_one(path)
+    return found
+
+
+def _empty(path: str) -> None:
+    with contextlib.suppress(OSError):
+        _write(f"{path}/cgroup.kill", "1")
+        return
+    with contextlib.suppress(OSError):
+        for pid in _read(f"{path}/cgroup.procs").split():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def _remove_one(path: str) -> None:
+    deadline = time.monotonic() + _REMOVAL_SECONDS
+    while True:
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.005)
+            _empty(path)
+        else:
+            return

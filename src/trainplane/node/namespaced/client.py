@@ -1,0 +1,236 @@
+"""The Runner's end of the fork server: starts it, asks it, hears what it reports."""
+
+import array
+import asyncio
+import contextlib
+import json
+import os
+import pwd
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from trainplane.node.namespaced import channel
+from trainplane.node.namespaced.boot import LINE
+from trainplane.node.namespaced.channel import Message
+from trainplane.node.namespaced.identity import RANGE
+
+_READY_SECONDS = 10.0
+_END_SECONDS = 10.0
+
+
+class Unable(Exception):
+    """The machine does not let pods have namespaces; the message says what was refused, and what to do."""
+
+
+class Lost(Exception):
+    """The fork server has ended."""
+
+
+class ForkServer:
+    """A fork server, as long as it runs."""
+
+    def __init__(self, *, hear: Callable[[Message, int], None], lost: Callable[[], None]) -> None:
+        self._hear = hear
+        self._lost = lost
+        self._end: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._waiting: dict[int, asyncio.Future[tuple[Message, list[int]]]] = {}
+        self._outgoing: deque[tuple[memoryview, list[int]]] = deque()
+        self._number = 0
+        self._is_writing = False
+        self.pids: list[int] = []
+        """The processes that hold it up: the one that waits for it, and itself."""
+        self.has_users = True
+        """Whether it can make user namespaces."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it can be asked."""
+        return self._end is not None
+
+    async def start(self, hello: Message) -> None:
+        """Start it; raises Unable where the kernel refuses."""
+        ours, theirs = channel.pair()
+        root = str(Path(__file__).resolve().parents[3])
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
+                [sys.executable, "-I", "-S", "-c", LINE, root, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                cwd="/",
+                env={"LC_ALL": "C.UTF-8"},
+            )
+        try:
+            await asyncio.to_thread(self._greet, ours, hello)
+        except (Unable, channel.Closed, TimeoutError) as error:
+            ours.close()
+            self._process.kill()
+            self._process.wait()
+            raise error if isinstance(error, Unable) else Unable(f"the fork server did not start: {error!r}") from error
+        ours.settimeout(None)
+        self._end = ours
+        asyncio.get_running_loop().add_reader(ours.fileno(), self._read)
+
+    def _greet(self, end: socket.socket, hello: Message) -> None:
+        end.settimeout(_READY_SECONDS)
+        channel.send(end, hello)
+        while True:
+            said, _, pid = channel.receive(end)
+            if said["event"] == "ready":
+                self.pids, self.has_users = [self._process.pid if self._process else 0, pid], said["users"]
+                return
+            if said["event"] == "unshared":
+                _give_ranges(pid, hello)
+                channel.send(end, {})
+            else:
+                raise Unable(refusal(said["errno"], said["message"]))
+
+    async def ask(self, verb: str, *, files: Sequence[int] = (), **fields: Any) -> tuple[Message, list[int]]:
+        """Ask for something; raises OSError where it is refused, and Lost where nobody is there to answer."""
+        if self._end is None:
+            raise Lost("the fork server has ended")
+        self._number += 1
+        number = self._number
+        answer: asyncio.Future[tuple[Message, list[int]]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        body = json.dumps({"verb": verb, "number": number, **fields}, separators=(",", ":")).encode()
+        # The files travel with the header; what is queued keeps its own copies of them.
+        self._outgoing.append((memoryview(struct.pack("=I", len(body))), [os.dup(file) for file in files]))
+        self._outgoing.append((memoryview(body), []))
+        self._write()
+        message, passed = await answer
+        if "errno" in message:
+            raise OSError(message["errno"], message["message"])
+        return message, passed
+
+    def _write(self) -> None:
+        """Send what is queued; never waits, because the fork server may be waiting for us to read."""
+        end = self._end
+        if end is None:
+            return
+        while self._outgoing:
+            data, files = self._outgoing[0]
+            extra = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files).tobytes())] if files else []
+            try:
+                sent = end.sendmsg([data], extra, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                break
+            except OSError:
+                self._closed()
+                return
+            for file in files:
+                os.close(file)
+            self._outgoing.popleft()
+            if sent < len(data):
+                self._outgoing.appendleft((data[sent:], []))
+        if bool(self._outgoing) != self._is_writing:
+            self._is_writing = bool(self._outgoing)
+            loop = asyncio.get_running_loop()
+            if self._is_writing:
+                loop.add_writer(end.fileno(), self._write)
+            else:
+                loop.remove_writer(end.fileno())
+
+    def _read(self) -> None:
+        if self._end is None:
+            return
+        try:
+            message, files, pid = channel.receive(self._end)
+        except channel.Closed:
+            self._closed()
+            return
+        if "answers" not in message:
+            self._hear(message, pid)
+            return
+        answer = self._waiting.pop(message["answers"], None)
+        if answer and not answer.done():
+            answer.set_result((message, files))
+        else:
+            for file in files:
+                os.close(file)
+
+    def _closed(self) -> None:
+        end, self._end = self._end, None
+        if end is None:
+            return
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(end.fileno())
+        loop.remove_writer(end.fileno())
+        end.close()
+        for _, files in self._outgoing:
+            for file in files:
+                os.close(file)
+        self._outgoing.clear()
+        waiting, self._waiting = self._waiting, {}
+        for answer in waiting.values():
+            if not answer.done():
+                answer.set_exception(Lost("the fork server has ended"))
+        self._lost()
+
+    async def stop(self) -> None:
+        """Have it end everything and itself, and wait until it has."""
+        process, self._process = self._process, None
+        if self._end is not None:
+            # The fork server reads the end of the stream and ends what it made.
+            self._closed()
+        if process is not None:
+            try:
+                await asyncio.to_thread(process.wait, _END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _give_ranges(pid: int, hello: Message) -> None:
+    for tool, first, start in (("newuidmap", os.getuid(), "uids"), ("newgidmap", os.getgid(), "gids")):
+        program = shutil.which(tool)
+        if program is None:
+            raise Unable(f"{tool} is gone")
+        words = [program, str(pid), "0", str(first), "1", "1", str(hello["ranges"][start]), str(RANGE - 1)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - a fixed program
+        if done.returncode:
+            raise Unable(f"{tool} refused the users of /etc/subuid: {done.stderr.strip()}")
+
+
+def ranges() -> dict[str, int] | None:
+    """The first of this user's subordinate users and groups; None where there are too few, or nobody can give them."""
+    found: dict[str, int] = {}
+    for key, path, tool in (("uids", "/etc/subuid", "newuidmap"), ("gids", "/etc/subgid", "newgidmap")):
+        if shutil.which(tool) is None:
+            return None
+        with contextlib.suppress(OSError):
+            for line in Path(path).read_text(encoding="utf-8").splitlines():
+                name, _, rest = line.partition(":")
+                start, _, count = rest.partition(":")
+                if name in _names() and count.isdigit() and int(count) >= RANGE - 1:
+                    found.setdefault(key, int(start))
+    return found if len(found) == 2 else None
+
+
+def _names() -> tuple[str, ...]:
+    with contextlib.suppress(KeyError):
+        return str(os.getuid()), pwd.getpwuid(os.getuid()).pw_name
+    return (str(os.getuid()),)
+
+
+_REMEDIES = {
+    28: "the kernel allows none: set the sysctl user.max_user_namespaces (and max_net_, max_pid_, max_mnt_) above 0",
+    1: "the system forbids it to this user: allow unprivileged user namespaces (on Ubuntu the sysctl "
+    "kernel.apparmor_restrict_unprivileged_userns=0; in a container, run it privileged)",
+    22: "this kernel was built without them",
+    38: "this kernel was built without them",
+}
+
+
+def refusal(number: int, message: str) -> str:
+    """One sentence: what was refused and what to do."""
+    return f"namespaces are refused ({message}); {_REMEDIES.get(number, 'run as root or use the process runner')}"

@@ -1,0 +1,214 @@
+"""A minder: the process between the fork server and a container's process, which it starts, signals and reports on.
+
+A container's minder is the first process of its PID namespace, so everything in it ends with the minder.
+"""
+
+import contextlib
+import fcntl
+import os
+import resource
+import select
+import signal
+import socket
+import termios
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from trainplane.node.namespaced import channel, kernel
+from trainplane.node.namespaced.rootfs import Refused, lay_out
+
+START, CREATE = "start", "create"
+_MORE_LIKELY = "500"
+"""When memory runs out on the whole machine, a pod goes before the agent."""
+
+
+def container(order: Mapping[str, Any], control: socket.socket) -> NoReturn:
+    """Be the first process of a container: build its root, start its program, mind it."""
+    _detach(order, control)
+    try:
+        _join(order["namespaces"])
+        kernel.unshare(kernel.NEW_MOUNT)
+        doors = [os.open(door, os.O_WRONLY | os.O_CLOEXEC) for door in order["doors"]]
+        lay_out(order["plan"])
+    except Refused as error:
+        _fail(control, CREATE, str(error))
+    except OSError as error:
+        _fail(control, CREATE, f"the container's surroundings cannot be made: {error}")
+    _mind(_launch(order, control, doors), control)
+
+
+def guest(order: Mapping[str, Any], control: socket.socket) -> NoReturn:
+    """Start one more program in a container that runs, and mind it."""
+    _detach(order, control)
+    try:
+        doors = [os.open(door, os.O_WRONLY | os.O_CLOEXEC) for door in order["doors"]]
+        _join(order["namespaces"])
+    except OSError as error:
+        _fail(control, CREATE, f"the container cannot be entered: {error}")
+    _mind(_launch(order, control, doors), control)
+
+
+def _detach(order: Mapping[str, Any], control: socket.socket) -> None:
+    """Depend on the fork server and on nothing else of it."""
+    kernel.die_with_parent()
+    users = () if order["users"] is None else (order["users"],)
+    kernel.close_all_but((control.fileno(), *order["stdio"], *order["namespaces"].values(), *users))
+    # A fork server that ended before the kernel was told to watch it has closed its end.
+    if _ready([control.fileno()], wait=False):
+        os._exit(1)
+    kernel.prctl(kernel.PR_SET_NAME, b"minder")
+
+
+def _join(namespaces: Mapping[str, int]) -> None:
+    # The order is that of the caller: the mount namespace, which hides /proc, comes last.
+    for kind, file in namespaces.items():
+        kernel.setns(file, getattr(kernel, f"NEW_{kind.upper()}"))
+
+
+def _fail(control: socket.socket, reason: str, message: str) -> NoReturn:
+    with contextlib.suppress(channel.Closed):
+        channel.send(control, {"failed": reason, "message": message})
+    os._exit(1)
+
+
+def _launch(order: Mapping[str, Any], control: socket.socket, doors: list[int]) -> int:
+    """Start the program; returns its number here, once it runs."""
+    _listen_to_signals()
+    listening, speaking = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(listening)
+        try:
+            _become(order, control, doors)
+        except OSError as error:
+            os.write(speaking, f"{CREATE}:{error.strerror}: {error.filename or ''}".encode())
+        except _Unrunnable as error:
+            os.write(speaking, f"{START}:{error}".encode())
+        finally:
+            os._exit(128)
+    os.close(speaking)
+    wrong = b""
+    while part := os.read(listening, 65536):
+        wrong += part
+    os.close(listening)
+    for door in doors:
+        os.close(door)
+    for file in order["stdio"]:
+        with contextlib.suppress(OSError):
+            os.close(file)
+    if wrong:
+        os.waitpid(pid, 0)
+        reason, _, message = wrong.decode(errors="replace").partition(":")
+        _fail(control, reason, message)
+    channel.send(control, {"started": True})
+    return pid
+
+
+class _Unrunnable(Exception):
+    """The program cannot be run; the message says why."""
+
+
+def _become(order: Mapping[str, Any], control: socket.socket, doors: list[int]) -> NoReturn:
+    """Turn this process into the program."""
+    os.setsid()
+    for door in doors:
+        os.write(door, b"0")
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write(_MORE_LIKELY)
+    resource.setrlimit(resource.RLIMIT_NOFILE, order["open_files"])
+    if order["cpus"]:
+        os.sched_setaffinity(0, order["cpus"])
+    # The fork server reads from this message which number the process has for it.
+    channel.send(control, {"pid": True})
+    for number, file in enumerate(order["stdio"]):
+        os.dup2(file, number)
+    if order["terminal"]:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    _take_identity(order)
+    try:
+        os.chdir(order["cwd"])
+    except OSError as error:
+        raise _Unrunnable(f"the working folder {order['cwd']} cannot be entered: {error.strerror}") from error
+    os.umask(0o022)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    env = order["env"]
+    try:
+        os.execvpe(order["argv"][0], order["argv"], env)  # noqa: S606 - what the pod says
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        looked = "" if "/" in order["argv"][0] else f" in any folder of PATH ({env.get('PATH', os.defpath)})"
+        raise _Unrunnable(f"{order['argv'][0]!r} cannot be run{looked}: {what}") from error
+
+
+def _take_identity(order: Mapping[str, Any]) -> None:
+    """Become the container's user, with the capabilities it keeps."""
+    if order["users"] is not None:
+        kernel.setns(order["users"], kernel.NEW_USER)
+    for number in range(64):
+        if number not in order["capabilities"]:
+            try:
+                kernel.prctl(kernel.PR_CAPBSET_DROP, number)
+            except OSError:
+                break  # There are no more than these.
+    if order["may_set_groups"]:
+        os.setgroups(order["groups"])
+    os.setresgid(order["gid"], order["gid"], order["gid"])
+    os.setresuid(order["uid"], order["uid"], order["uid"])
+    if order["no_new_privileges"]:
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+
+
+_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""On Kubernetes the program is process 1, and hooks signal that number; here it is the minder."""
+_awake = (-1, -1)
+
+
+def _listen_to_signals() -> None:
+    global _awake
+    _awake = os.pipe()
+    for end in _awake:
+        os.set_blocking(end, False)
+    for number in (signal.SIGCHLD, *_PASSED_ON):
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(_awake[1], warn_on_full_buffer=False)
+
+
+def _mind(pid: int, control: socket.socket) -> NoReturn:
+    """Pass signals on, bury orphans, and report the end of the program."""
+    try:
+        while True:
+            ready = _ready([control.fileno(), _awake[0]], wait=True)
+            arrived = os.read(_awake[0], 4096) if _awake[0] in ready else b""
+            while (status := _buried(pid)) is not None:
+                if status >= 0:
+                    channel.send(control, {"exit": status})
+                    os._exit(0)
+            wanted = [number for number in arrived if number in _PASSED_ON]
+            if control.fileno() in ready:
+                wanted.append(channel.receive(control)[0]["signal"])
+            for number in wanted:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+    finally:
+        os._exit(1)
+
+
+def _ready(files: Sequence[int], *, wait: bool) -> list[int]:
+    """Which of these can be read; poll, because select takes no numbers above 1023."""
+    poll = select.poll()
+    for file in files:
+        poll.register(file, select.POLLIN)
+    return [file for file, _ in poll.poll(None if wait else 0)]
+
+
+def _buried(pid: int) -> int | None:
+    """Reap one process: the status of the program, -1 for another one, None where none has ended."""
+    try:
+        found, status = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    if found == 0:
+        return None
+    return status if found == pid else -1

@@ -1,0 +1,342 @@
+"""namespaced: the Runner that gives each container namespaces of its own, as root and as an ordinary user."""
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import signal as signals
+import socket
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from trainplane.control import clock
+from trainplane.node.namespaced import cgroups, egress, files, minder
+from trainplane.node.namespaced.abilities import Found, abilities
+from trainplane.node.namespaced.addresses import GATEWAY, NETWORK, Addresses
+from trainplane.node.namespaced.channel import Message
+from trainplane.node.namespaced.client import ForkServer, Lost, Unable, ranges
+from trainplane.node.namespaced.leftovers import Notes, label
+from trainplane.node.namespaced.names import PORT, Datagrams, Names, converse
+from trainplane.node.namespaced.orders import Orders
+from trainplane.node.runner import (
+    CREATE_ERROR,
+    START_ERROR,
+    Ability,
+    Box,
+    Exit,
+    NotStarted,
+    Program,
+    Started,
+    Stdio,
+    Use,
+)
+
+_REASONS = {minder.START: START_ERROR, minder.CREATE: CREATE_ERROR}
+_EXITS = 4096
+
+
+@dataclass(slots=True)
+class _Made:
+    """A box, as long as there is one."""
+
+    box: Box
+    addresses: tuple[str, ...]
+    ids: list[str] = field(default_factory=list)
+
+
+class NamespacedRunner:
+    """Runs containers in namespaces, through a fork server."""
+
+    name = "namespaced"
+    gateway = GATEWAY
+
+    def __init__(self, folder: Path, *, egress: bool = True) -> None:
+        """`folder` is the Runner's own, and outlives it: by it the next life finds what this one left."""
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._notes = Notes(folder)
+        self._egress = egress
+        self._rootless = os.geteuid() != 0
+        self._ranges = ranges() if self._rootless else None
+        self._groups: cgroups.Cgroups | None = None
+        self._server = ForkServer(hear=self._hear, lost=self._lost)
+        self._starting = asyncio.Lock()
+        self._orders: Orders | None = None
+        self._addresses = Addresses()
+        self._names = Names()
+        self._boxes: dict[str, _Made] = {}
+        self._begun: dict[str, asyncio.Future[int]] = {}
+        self._ended: dict[str, asyncio.Future[Exit]] = {}
+        self._open: list[asyncio.BaseTransport | asyncio.Server] = []
+
+    @property
+    def abilities(self) -> Sequence[Ability]:
+        """What pods can ask for; known after `sweep`."""
+        version = self._groups.version if self._groups else None
+        has_ranges, has_users = self._ranges is not None, self._server.has_users
+        return abilities(Found(self._rootless, has_ranges, has_users, version, self._egress))
+
+    def owner(self, box: Box, *, uid: int | None, gid: int | None) -> tuple[int, int]:
+        """The user and group of the host that files must have to be theirs in a pod."""
+        if self._rootless:
+            return os.getuid(), os.getgid()
+        return self._known_orders().owner(box, uid, gid)
+
+    async def sweep(self) -> Sequence[str]:
+        """End what a former life has left, then start the fork server; raises Unable where the machine refuses it."""
+        uids = await asyncio.to_thread(self._notes.sweep)
+        self._groups = cgroups.find(label(self._folder))
+        await self._serve()
+        return uids
+
+    async def _serve(self) -> None:
+        """Have a fork server, with the pods' name server and the way out beside it."""
+        async with self._starting:
+            if self._server.runs:
+                return
+            described = self._groups.describe() if self._groups else None
+            hello = {"rootless": self._rootless, "ranges": self._ranges, "gateway": GATEWAY, "cgroups": described}
+            await self._server.start(hello)
+            self._notes.server(self._server.pids, self._groups.folders if self._groups else ())
+            self._orders = Orders(
+                self._folder,
+                rootless=self._rootless,
+                has_ranges=self._ranges is not None,
+                has_users=self._server.has_users,
+                has_egress=self._egress,
+            )
+            loop = asyncio.get_running_loop()
+            transport, _ = await loop.create_datagram_endpoint(
+                lambda: Datagrams(self._names), sock=await self._listener(PORT, datagrams=True)
+            )
+            self._open.append(transport)
+            self._open.append(
+                await asyncio.start_server(partial(converse, self._names), sock=await self._listener(PORT))
+            )
+            if self._egress:
+                proxy = egress.Proxy(allowed=self._may_leave, inside=self._inside, environment=os.environ)
+                served = await asyncio.start_server(
+                    proxy.serve, sock=await self._listener(egress.PORT), limit=egress.HEAD_BYTES
+                )
+                self._open.append(served)
+
+    def _known_orders(self) -> Orders:
+        if self._orders is None:
+            raise RuntimeError("sweep comes first")
+        return self._orders
+
+    async def _listener(self, port: int, *, datagrams: bool = False) -> socket.socket:
+        _, passed = await self._server.ask("listen", port=port, datagrams=datagrams)
+        found = socket.socket(fileno=passed[0])
+        found.setblocking(False)
+        return found
+
+    async def make(self, box: Box) -> tuple[str, ...]:
+        """Make a box: namespaces for network, names and shared memory, with an address."""
+        try:
+            await self._serve()
+            ip = "" if box.host_network else self._addresses.take()
+            self._notes.made(box.uid)
+            await self._server.ask(
+                "make",
+                uid=box.uid,
+                hostname=box.hostname[:63],
+                ip=ip,
+                sysctls=dict(box.sysctls),
+                cpus=box.cpus,
+                memory=box.memory,
+            )
+        except (OSError, Unable, Lost) as error:
+            self._notes.removed(box.uid)
+            said = error.strerror if isinstance(error, OSError) else str(error)
+            raise NotStarted(CREATE_ERROR, f"the pod's surroundings cannot be made: {said}") from error
+        addresses = (ip or _host_address(),)
+        self._boxes[box.uid] = _Made(box, addresses)
+        return addresses
+
+    async def start(self, box: Box, program: Program, stdio: Stdio) -> Started:
+        """Start a container of a box."""
+        made = self._boxes.get(box.uid)
+        if made is None:
+            raise NotStarted(CREATE_ERROR, f"the pod {box.pod.name} has no box any more")
+        orders = self._known_orders()
+        try:
+            order = orders.order(box, program, stdio, addresses=made.addresses)
+        except OSError as error:
+            raise NotStarted(CREATE_ERROR, f"the container's folders cannot be made: {error}") from error
+        limits = {"cpus": program.cpus, "memory": program.memory, "request": program.cpu_request}
+        memory_folders = orders.memory_folders(box, program)
+        return await self._begin(
+            "start", made, program.container, stdio, order=order, limits=limits, memory_folders=memory_folders
+        )
+
+    async def exec(
+        self, started: Started, argv: Sequence[str], stdio: Stdio, *, env: Mapping[str, str] | None = None
+    ) -> Started:
+        """Start another process in a container that runs."""
+        made = self._boxes.get(started.pod_uid)
+        ended = self._ended.get(started.id)
+        if made is None or ended is None or ended.done():
+            raise NotStarted(START_ERROR, f"the container {started.container} is not running")
+        order = {"argv": list(argv), "terminal": stdio.terminal, "more_env": dict(env or {})}
+        return await self._begin("exec", made, started.container, stdio, order=order, of=started.id)
+
+    async def _begin(self, verb: str, made: _Made, container: str, stdio: Stdio, **fields: object) -> Started:
+        name = uuid.uuid4().hex
+        loop = asyncio.get_running_loop()
+        begun = self._begun[name] = loop.create_future()
+        self._ended[name] = loop.create_future()
+        made.ids.append(name)
+        try:
+            files = (stdio.stdin, stdio.stdout, stdio.stderr)
+            await self._server.ask(verb, files=files, uid=made.box.uid, id=name, **fields)
+            pid = await begun
+        except (OSError, Lost) as error:
+            self._ended.pop(name, None)
+            said = error.strerror if isinstance(error, OSError) else str(error)
+            raise NotStarted(CREATE_ERROR, f"the container {container} cannot be made: {said}") from error
+        except NotStarted:
+            self._ended.pop(name, None)
+            raise
+        finally:
+            self._begun.pop(name, None)
+        return Started(name, made.box.uid, container, pid, clock.now())
+
+    def _hear(self, message: Message, pid: int) -> None:
+        """Note what the fork server reports."""
+        begun, ended = self._begun.get(message["id"]), self._ended.get(message["id"])
+        if message["event"] == "started" and begun and not begun.done():
+            begun.set_result(pid)
+        elif message["event"] == "failed" and begun and not begun.done():
+            begun.set_exception(NotStarted(_REASONS[message["reason"]], message["message"]))
+        elif message["event"] == "exit" and ended and not ended.done():
+            ended.set_result(Exit(clock.now(), message["code"], message["signal"], message["oom"]))
+
+    def _lost(self) -> None:
+        """The fork server is gone, and with it every container."""
+        for each in self._open:
+            each.close()
+        self._open.clear()
+        for begun in self._begun.values():
+            if not begun.done():
+                begun.set_exception(NotStarted(CREATE_ERROR, "the fork server has ended"))
+        for ended in self._ended.values():
+            if not ended.done():
+                ended.set_result(Exit(clock.now(), signal=signals.SIGKILL))
+        for made in list(self._boxes.values()):
+            self._forget(made)
+
+    def _forget(self, made: _Made) -> None:
+        self._boxes.pop(made.box.uid, None)
+        if not made.box.host_network:
+            self._addresses.give_back(made.addresses[0])
+        self._notes.removed(made.box.uid)
+        while len(self._ended) > _EXITS and next(iter(self._ended.values())).done():
+            self._ended.pop(next(iter(self._ended)))
+
+    async def wait(self, started: Started) -> Exit:
+        """Wait until a process ends."""
+        ended = self._ended.get(started.id)
+        return await asyncio.shield(ended) if ended else Exit(clock.now(), signal=signals.SIGKILL)
+
+    async def kill(self, started: Started, signal: int) -> None:
+        """Send a signal; SIGKILL to a container's first process ends all of it."""
+        ended = self._ended.get(started.id)
+        if ended is not None and not ended.done():
+            with contextlib.suppress(Lost):
+                await self._server.ask("signal", id=started.id, signal=int(signal))
+
+    async def dial(self, box: Box, port: int) -> socket.socket:
+        """Connect to a port of the pod: at its loopback, or at its address."""
+        made = self._boxes.get(box.uid)
+        if made is None:
+            raise ConnectionRefusedError(111, f"the pod {box.pod.name} is gone")
+        try:
+            return await self._connect(box.uid, "127.0.0.1", port)
+        except ConnectionRefusedError:
+            return await self._connect(box.uid, made.addresses[0], port)
+
+    async def _connect(self, uid: str, host: str, port: int) -> socket.socket:
+        try:
+            _, passed = await self._server.ask("socket", uid=uid)
+        except Lost as error:
+            raise ConnectionRefusedError(111, str(error)) from error
+        found = socket.socket(fileno=passed[0])
+        found.setblocking(False)
+        try:
+            await asyncio.get_running_loop().sock_connect(found, (host, port))
+        except BaseException:
+            found.close()
+            raise
+        return found
+
+    async def listen(self, port: int) -> socket.socket:
+        """Listen at the gateway."""
+        try:
+            await self._serve()
+            return await self._listener(port)
+        except (Lost, Unable) as error:
+            raise OSError(111, str(error)) from error
+
+    async def resolve(self, names: Mapping[str, tuple[str, ...]]) -> None:
+        """Let the pods' name server know these names."""
+        self._names.set(names)
+
+    async def use(self, box: Box) -> Use:
+        """What a pod uses now."""
+        try:
+            found, _ = await self._server.ask("use", uid=box.uid)
+        except (OSError, Lost):
+            return Use(0.0, 0)
+        return Use(found["seconds"], found["memory"])
+
+    async def remove(self, box: Box) -> None:
+        """End everything in a box."""
+        made = self._boxes.get(box.uid)
+        if made is None:
+            return
+        with contextlib.suppress(OSError, Lost):
+            await self._server.ask("remove", uid=box.uid)
+        self._forget(made)
+
+    async def close(self) -> None:
+        """End everything, the fork server too."""
+        await self._server.stop()
+        await asyncio.to_thread(self._notes.sweep)
+
+    def _may_leave(self, address: str) -> bool:
+        return any(address in made.addresses and made.box.egress for made in self._boxes.values())
+
+    async def _inside(self, peer: str, host: str, port: int) -> egress.Stream | None:
+        """A connection to a pod, for those who ask the proxy for what needs none."""
+        made = next((made for made in self._boxes.values() if peer in made.addresses), None)
+        addresses: tuple[str, ...] | None = (host,) if _is_in_network(host) else None
+        if made and addresses is None:
+            for suffix in ("", *files.searches(made.box)):
+                addresses = addresses or self._names.addresses(f"{host}.{suffix}" if suffix else host)
+        if not addresses:
+            return None
+        try:
+            return await asyncio.open_connection(sock=await self._connect("", addresses[0], port))
+        except OSError as error:
+            raise egress.Refused("502 Bad Gateway", f"{host}:{port} cannot be reached: {error.strerror}") from error
+
+
+def _is_in_network(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host) in NETWORK
+    except ValueError:
+        return False
+
+
+def _host_address() -> str:
+    """The address by which this machine goes out; nothing is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])
