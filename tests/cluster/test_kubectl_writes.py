@@ -162,9 +162,13 @@ def test_labels_and_annotations(kubectl: Kubectl) -> None:
 
 
 def test_scale(kubectl: Kubectl) -> None:
-    kubectl("apply -f -", given=JOB.replace("NAME", "scaled"))
-    assert kubectl("scale tj scaled --replicas=2").stdout == "trainjob.trainer.kubeflow.org/scaled scaled\n"
-    assert kubectl("get tj scaled --subresource=scale -o jsonpath={.spec.replicas}").stdout == "2"
+    elastic = JOB.replace("NAME", "scaled").replace("torch-distributed", "torch-elastic").replace("numNodes: 1, ", "")
+    kubectl("apply -f -", given=elastic)
+    assert kubectl("scale tj scaled --replicas=3").stdout == "trainjob.trainer.kubeflow.org/scaled scaled\n"
+    assert kubectl("get tj scaled --subresource=scale -o jsonpath={.spec.replicas}").stdout == "3"
+    kubectl("apply -f -", given=JOB.replace("NAME", "fixed"))
+    fixed = kubectl("scale tj fixed --replicas=2", code=1).stderr
+    assert "only jobs whose runtime has torch.elasticPolicy bounds can be resized" in fixed
     assert "Expected replicas to be 7" in kubectl("scale tj scaled --current-replicas=7 --replicas=1", code=1).stderr
     assert "autoscaled" in kubectl("autoscale tj scaled --min=1 --max=3").stdout
 

@@ -148,8 +148,8 @@ class Scene:
             "spec": {
                 "suspend": True,
                 "managedBy": "kueue.x-k8s.io/multikueue",
-                "runtimeRef": {"name": "torch-distributed"},
-                "trainer": {"numNodes": 1},
+                "runtimeRef": {"name": "torch-elastic"},
+                "trainer": {"numNodes": 2},
             },
         }
 

@@ -342,7 +342,8 @@ class Writes:
             raise Invalid.of(qualified(row), name, [*causes, *found])
         warnings = tuple(finalizer_warnings(row, new["metadata"])) if old is None else ()
         admission = self._ground.admission.get(row.resource)
-        if admission and not subresource:
+        # A size that is set by its scale is as much the author's as one in the spec; a status is the controllers'.
+        if admission and subresource in ("", "scale"):
             warnings += judged(admission, new, old, lookup=self._ground.looking, kind=qualified(row))
         return warnings
 
