@@ -1,66 +1,94 @@
-"""Admission of built-in kinds: what a cluster adds to pods for where they run, and limits that a namespace sets."""
+"""Admission of built-in kinds: what a cluster adds to pods for where they run, and what a namespace does not allow."""
+
+from collections.abc import Iterator
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
+from trainplane.api.raw import look
 from trainplane.api.ref import Ref
 from trainplane.cluster import pod_security
 from trainplane.cluster.errors import Forbidden
-from trainplane.cluster.ground import Ground
+from trainplane.cluster.ground import Ground, Note
+from trainplane.cluster.limit_ranges import breaches, with_defaults
+from trainplane.cluster.pod_accounts import with_account
 from trainplane.cluster.runtime_class import classed
 
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-DEFAULT_ACCOUNT = "default"
-LIMIT_NOTE = "kubernetes.io/limit-ranger"
 
 
 def admitted(new: Raw, old: Raw | None, *, ground: Ground, row: Kind) -> Raw:
     """The object with what a cluster adds to it; raises Forbidden."""
     if row.group or row.kind != "Pod" or old is not None:
         return new
-    spec = dict(new.get("spec") or {})
-    name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
-    spec |= {"serviceAccountName": name, "serviceAccount": name}
-    place = new["metadata"].get("namespace", "")
-    if ground.lookup(Ref("", "ServiceAccount", place, name)) is None:
-        words = f'error looking up service account {place}/{name}: serviceaccount "{name}" not found'
-        raise Forbidden.of("pods", new["metadata"].get("name", ""), words)
-    pod_security.check(new, ground.lookup(Ref("", "Namespace", "", place)))
-    new = limited(new, [stored.object for stored in ground.store.list("limitranges", namespace=place).items])
-    spec = {**spec, "containers": (new.get("spec") or {}).get("containers") or []}
-    spec = _prioritised(spec, new, ground)
+    new = with_defaults(new, _ranges(new, ground))
+    new = with_account(new, ground.lookup, place=ground.place)
+    spec = _prioritised(dict(new["spec"]), new, ground)
     spec = {**spec, "tolerations": _tolerations(spec)}
     return {**new, "spec": classed(spec, ground.lookup, pod=new["metadata"].get("name", ""))}
 
 
-def limited(new: Raw, ranges: list[Raw]) -> Raw:
-    """The pod with the defaults that a namespace's LimitRanges give containers, and a note of them."""
-    notes: list[str] = []
-    containers = list((new.get("spec") or {}).get("containers") or ())
-    for raw in ranges:
-        for limit in (raw.get("spec") or {}).get("limits") or ():
-            if limit.get("type") == "Container":
-                containers = [_given(each, limit, notes) for each in containers]
-    if not notes:
-        return new
-    told = f"LimitRanger plugin set: {'; '.join(notes)}"
-    annotations = {**(new["metadata"].get("annotations") or {}), LIMIT_NOTE: told}
-    metadata = {**new["metadata"], "annotations": annotations}
-    return {**new, "metadata": metadata, "spec": {**new["spec"], "containers": containers}}
+def checked(new: Raw, old: Raw | None, *, ground: Ground, row: Kind, subresource: str = "") -> tuple[str, ...]:
+    """What to warn of in an object that is right in itself; raises Forbidden where its namespace does not allow it."""
+    key = (row.group, row.kind)
+    if key == ("", "Pod"):
+        return tuple(_checked_pod(new, old, ground, subresource))
+    if key == ("", "PersistentVolumeClaim") and old is None:
+        _check_limits(new, ground, row.resource)
+    if key == ("batch", "Job") and not subresource:
+        template = look(new, "spec", "template", "spec") or {}
+        if old is None or template != look(old, "spec", "template", "spec"):
+            return tuple(
+                _would_violate(template, ground.lookup(Ref("", "Namespace", "", new["metadata"]["namespace"])))
+            )
+    if key == ("", "Namespace") and old is not None and not subresource:
+        pods = (stored.object for stored in ground.store.list("pods", namespace=new["metadata"]["name"]).items)
+        return tuple(pod_security.warnings_of_pods(new, old, pods))
+    return ()
 
 
-def _given(container: Raw, limit: Raw, notes: list[str]) -> Raw:
-    resources = dict(container.get("resources") or {})
-    for part, word, defaults in (
-        ("requests", "request", limit.get("defaultRequest") or {}),
-        ("limits", "limit", limit.get("default") or {}),
-    ):
-        given = resources.get(part) or {}
-        added = {name: amount for name, amount in sorted(defaults.items()) if name not in given}
-        if added:
-            resources[part] = {**given, **added}
-            notes.append(f"{', '.join(added)} {word} for container {container.get('name')}")
-    return {**container, "resources": resources}
+def _checked_pod(new: Raw, old: Raw | None, ground: Ground, subresource: str) -> Iterator[str]:
+    if subresource not in ("", "ephemeralcontainers") or (old is not None and _images(new) == _images(old)):
+        return
+    name, spec = new["metadata"].get("name", ""), new.get("spec") or {}
+    namespace = ground.lookup(Ref("", "Namespace", "", new["metadata"].get("namespace", "")))
+    enforced = pod_security.policy(namespace, pod_security.ENFORCE)
+    if found := pod_security.violations(spec, enforced):
+        raise Forbidden.of("pods", name, f'violates PodSecurity "{enforced}": {pod_security.told(found)}')
+    yield from _would_violate(spec, namespace)
+    if old is None:
+        _check_limits(new, ground, "pods")
+
+
+def _would_violate(spec: Raw, namespace: Raw | None) -> Iterator[str]:
+    for mode in (pod_security.WARN, pod_security.AUDIT):
+        wanted = pod_security.policy(namespace, mode)
+        if found := pod_security.violations(spec, wanted):
+            words = f'would violate PodSecurity "{wanted}": {pod_security.told(found)}'
+            yield Note(words) if mode == pod_security.AUDIT else words
+
+
+def _images(pod: Raw) -> list[tuple[object, object]]:
+    """What of a pod may change and matters to its security."""
+    spec = pod.get("spec") or {}
+    kinds = ("initContainers", "containers", "ephemeralContainers")
+    return [(each.get("name"), each.get("image")) for kind in kinds for each in spec.get(kind) or ()]
+
+
+def _check_limits(new: Raw, ground: Ground, resource: str) -> None:
+    if found := breaches(new, _ranges(new, ground)):
+        raise Forbidden.of(resource, new["metadata"].get("name", ""), _listed(found))
+
+
+def _listed(found: list[str]) -> str:
+    return found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+
+
+def _ranges(new: Raw, ground: Ground) -> list[Raw]:
+    place = new["metadata"].get("namespace", "")
+    if not ground.store.count("limitranges", namespace=place):
+        return []
+    return [stored.object for stored in ground.store.list("limitranges", namespace=place).items]
 
 
 def _tolerations(spec: Raw) -> list[Raw]:

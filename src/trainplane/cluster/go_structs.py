@@ -31,8 +31,8 @@ _TYPES = {
         "RestartPolicy TerminationGracePeriodSeconds? ActiveDeadlineSeconds? DNSPolicy NodeSelector? "
         "ServiceAccountName AutomountServiceAccountToken? NodeName SecurityContext:PodSecurityContext "
         "ImagePullSecrets?LocalReference Hostname Subdomain SetHostnameAsFQDN? Affinity?Affinity SchedulerName "
-        "Tolerations?Toleration HostAliases?HostAlias PriorityClassName Priority? PreemptionPolicy? DNSConfig?DNSConfig "
-        "ReadinessGates?ReadinessGate RuntimeClassName? Overhead? EnableServiceLinks? "
+        "Tolerations?Toleration HostAliases?HostAlias PriorityClassName Priority? PreemptionPolicy? "
+        "DNSConfig?DNSConfig ReadinessGates?ReadinessGate RuntimeClassName? Overhead? EnableServiceLinks? "
         "TopologySpreadConstraints?SpreadConstraint OS?OS SchedulingGates?LocalReference ResourceClaims? Resources? "
         "HostnameOverride? SchedulingGroup?"
     ),

@@ -45,6 +45,12 @@ class Call:
         return bool(self.options.dry_run)
 
 
+class Note(str):
+    """A warning that is for the audit log alone."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a verb answers with: JSON as it is stored where that can be had, else an object; and what to warn of."""

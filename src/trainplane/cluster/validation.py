@@ -22,7 +22,9 @@ from trainplane.cluster.causes import (
 )
 from trainplane.cluster.go_structs import difference
 from trainplane.cluster.job_validation import job_causes
+from trainplane.cluster.limit_ranges import limit_range_causes
 from trainplane.cluster.names import label_faults
+from trainplane.cluster.pod_security import label_causes
 from trainplane.cluster.pod_validation import pod_causes
 
 Check = Callable[[Raw, Raw | None, str], Iterable[Cause]]
@@ -291,6 +293,7 @@ def _is_counted(name: str) -> bool:
 
 
 def _namespace(new: Raw, _: Raw | None, subresource: str) -> Iterator[Cause]:
+    yield from label_causes(new["metadata"].get("labels") or {})
     phase, going = look(new, "status", "phase"), look(new, "metadata", "deletionTimestamp")
     if subresource == "status" and not going and phase not in (None, "", "Active"):
         yield invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")
@@ -322,6 +325,7 @@ def _is_range(text: str) -> bool:
 _CHECKS: dict[tuple[str, str], Check] = {
     ("", "ConfigMap"): _config_map,
     ("", "Event"): _event,
+    ("", "LimitRange"): limit_range_causes,
     ("", "Namespace"): _namespace,
     ("", "Node"): _node,
     ("", "PersistentVolumeClaim"): _claim,

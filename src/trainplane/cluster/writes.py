@@ -10,7 +10,7 @@ from trainplane.api.schema import openapi
 from trainplane.cluster import ownership
 from trainplane.cluster.admission import judged
 from trainplane.cluster.bodies import Body
-from trainplane.cluster.built_in_admission import admitted
+from trainplane.cluster.built_in_admission import admitted, checked
 from trainplane.cluster.causes import TYPE_INVALID, Cause, invalid
 from trainplane.cluster.crd_causes import UNCHECKED, crd_causes
 from trainplane.cluster.defaults import defaulted
@@ -345,7 +345,7 @@ class Writes:
         # A size that is set by its scale is as much the author's as one in the spec; a status is the controllers'.
         if admission and subresource in ("", "scale"):
             warnings += judged(admission, new, old, lookup=self._ground.looking, kind=qualified(row))
-        return warnings
+        return (*warnings, *checked(new, old, ground=self._ground, row=row, subresource=subresource))
 
 
 def _face(call: Call) -> Kind:

@@ -13,6 +13,7 @@ from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.cluster.discovery import Document
 from trainplane.cluster.errors import ApiError, BadRequest, NotAcceptable
+from trainplane.cluster.ground import Note
 from trainplane.cluster.log import Stored
 from trainplane.cluster.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Form
 from trainplane.cluster.reads import Listed
@@ -29,7 +30,7 @@ def respond(
 ) -> web.Response:
     """A response with a JSON value, or with JSON that is written already."""
     headers = CIMultiDict([_NOT_KEPT, ("Content-Type", form.media)])
-    for warning in warnings:
+    for warning in (each for each in warnings if not isinstance(each, Note)):
         headers.add("Warning", f"299 - {_quoted(warning)}")
     return web.Response(status=code, body=encoded(body, form.media, pretty=pretty), headers=headers)
 
