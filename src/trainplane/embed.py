@@ -13,6 +13,7 @@ from trainplane.cluster import kubeconfig
 from trainplane.cluster.account_tokens import AccountTokens
 from trainplane.cluster.api import Api
 from trainplane.cluster.certificates import Certificates
+from trainplane.cluster.collector import rarely
 from trainplane.cluster.http.app import App, Served, start
 from trainplane.cluster.http.questions import Access, Questions
 from trainplane.cluster.identity import Identity, signing_key
@@ -68,7 +69,7 @@ async def embed(config: Config, *, ready: Callable[[Running], Awaitable[None]]) 
 async def running(config: Config) -> AsyncIterator[Running]:
     """A cluster that serves as long as the context lasts."""
     certificates = Certificates(config.folder / "pki", name=config.name, now=clock.now())
-    with Disk(config.folder / "store", now=clock.seconds) as disk:
+    with Disk(config.folder / "store", now=clock.seconds) as disk, rarely():
         store = Store(disk, now=clock.seconds)
         async with asyncio.TaskGroup() as house:
             house.create_task(store.run(), name="store")

@@ -17,7 +17,7 @@ Test = Callable[[Any], bool]
 
 @cache
 def filler(type_: type[Wire]) -> Fill:
-    """A function that fills the defaults of a type into its JSON value and returns a new one."""
+    """A function that makes of a type's JSON value another with its defaults; what has none is shared."""
     return _filler(openapi(type_), {}) or _unchanged
 
 
@@ -49,7 +49,11 @@ def _filler(schema: Schema, known: dict[int, Fill | None]) -> Fill | None:
 
 
 def _fill(defaults: dict[str, Any], children: list[tuple[str, Fill]]) -> Fill:
+    named = frozenset(name for name, _ in children)
+
     def fill(value: dict[str, Any]) -> dict[str, Any]:
+        if not defaults and named.isdisjoint(value):
+            return value
         filled = {**defaults, **value}
         for name, fill_child in children:
             if name in value:

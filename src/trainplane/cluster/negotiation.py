@@ -1,7 +1,8 @@
 """Content negotiation: in which form to answer, and in which a body is read."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from trainplane.cluster.errors import BODY_TYPES, NotAcceptable, UnsupportedMediaType
 from trainplane.cluster.options import APPLY_PATCH
@@ -51,7 +52,8 @@ DISCOVERY_FORMS = (Form(kind="APIGroupDiscoveryList", group=DISCOVERY_GROUP, ver
 """What /api and /apis can be turned into."""
 
 
-def answer_form(accept: str | None, forms: Iterable[Form] = OBJECT_FORMS, *, custom: bool = False) -> Form:
+@lru_cache(maxsize=128)
+def answer_form(accept: str | None, forms: tuple[Form, ...] = OBJECT_FORMS, *, custom: bool = False) -> Form:
     """The first form in an Accept header that can be answered in; raises NotAcceptable.
 
     Answers are JSON or YAML: who would take protobuf as well gets JSON. `custom` is for kinds that a CRD

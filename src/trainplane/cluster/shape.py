@@ -168,6 +168,14 @@ def _plain(schema: Schema) -> type | None:
     return bool if schema.get("type") == "boolean" else None
 
 
+def _is_plain(value: Raw, fields: _Fields) -> bool:
+    """Whether an object holds nothing but text and flags that stay as they are."""
+    for name, item in value.items():
+        if not item or item.__class__ is not fields.get(name, _UNKNOWN)[1]:
+            return False
+    return True
+
+
 class _BuiltIn:
     """One walk through an object of a built-in kind."""
 
@@ -254,7 +262,11 @@ class _BuiltIn:
             raise self._wrong(value)
         kept = []
         items = schema.get("items", {})
+        fields = _fields(items) if "properties" in items and not self._findings.repeated else _NOTHING
         for index, item in enumerate(value):
+            if fields and item.__class__ is dict and _is_plain(item, fields):
+                kept.append(dict(item))
+                continue
             self.path.append(index)
             if item is None:
                 item = {"string": "", "object": {}, "integer": 0}.get(items.get("type", ""))

@@ -378,8 +378,20 @@ def _differ_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
     return added, removed, modified
 
 
+@lru_cache(maxsize=4096)
+def _named(key: str, name: str) -> str:
+    return keyed(((key, name, str),))
+
+
 def _indexed(value: list[Any], schema: Schema) -> tuple[dict[str, Any], set[str]]:
     """The items of a keyed list by step, and the steps that occur more than once."""
+    keys = schema.get(LIST_MAP_KEYS)
+    if keys is not None and len(keys) == 1:
+        (key,) = keys
+        # Nearly all such lists are told apart by one text, and hold nothing twice.
+        named = {item[key]: item for item in value if item.__class__ is dict and item.get(key).__class__ is str}
+        if len(named) == len(value):
+            return {_named(key, name): item for name, item in named.items()}, set()
     found: dict[str, Any] = {}
     twice: set[str] = set()
     for item in value:
