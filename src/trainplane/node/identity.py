@@ -1,0 +1,45 @@
+"""As whom a container runs and what it may do, as its pod says. Pure."""
+
+from dataclasses import dataclass
+
+from trainplane.api.meta import Raw
+from trainplane.node.environment import ConfigError
+from trainplane.node.status import identity
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """The ids of a process, None where nothing is said of them, and what it may do."""
+
+    uid: int | None
+    gid: int | None
+    groups: tuple[int, ...] = ()
+    privileged: bool = False
+    add: frozenset[str] = frozenset()
+    drop: frozenset[str] = frozenset()
+    no_new_privileges: bool = False
+    read_only_root: bool = False
+
+
+def user_of(pod: Raw, container: Raw) -> User:
+    """As whom a container runs; raises ConfigError where it would be root and its pod wants nobody to be."""
+    whole, own = pod["spec"].get("securityContext") or {}, container.get("securityContext") or {}
+    both = {**whole, **{key: value for key, value in own.items() if value is not None}}
+    uid = both.get("runAsUser")
+    if both.get("runAsNonRoot") and uid == 0:
+        about = f'(pod: "{identity(pod)}", container: {container["name"]})'
+        raise ConfigError(f"container's runAsUser breaks non-root policy {about}")
+    groups = [*(whole.get("supplementalGroups") or ())]
+    if whole.get("fsGroup") is not None:
+        groups.append(whole["fsGroup"])
+    capabilities = own.get("capabilities") or {}
+    return User(
+        uid,
+        both.get("runAsGroup"),
+        tuple(dict.fromkeys(groups)),
+        bool(own.get("privileged")),
+        frozenset(capabilities.get("add") or ()),
+        frozenset(capabilities.get("drop") or ()),
+        no_new_privileges=own.get("allowPrivilegeEscalation") is False,
+        read_only_root=bool(own.get("readOnlyRootFilesystem")),
+    )

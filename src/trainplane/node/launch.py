@@ -1,0 +1,219 @@
+"""Launch: what a pod needs before it starts, and a container of it as a Program."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+
+from trainplane.api.kinds import by_plural
+from trainplane.api.meta import Raw
+from trainplane.api.raw import look
+from trainplane.api.ref import Ref
+from trainplane.cluster.errors import NotFound
+from trainplane.node import content, devices, environment, volumes
+from trainplane.node.home import HOME, OUTPUT, WORK, Home, cores, hostname_of, job_of, octets
+from trainplane.node.identity import user_of
+from trainplane.node.images import Place, place
+from trainplane.node.runner import CREATE_ERROR, Box, Mount, NotStarted, Program
+from trainplane.node.volumes import Owner, Source
+from trainplane.reconcile.view import View
+
+TERMINATION_LOG = "/dev/termination-log"
+"""Where a container says something of its end, unless it names another place."""
+USER = "trainplane"
+
+
+class NotMounted(Exception):
+    """A volume cannot be made; the message is that of the event."""
+
+
+@dataclass(slots=True)
+class Furnished:
+    """What was made for a pod."""
+
+    owner: Owner
+    sources: dict[str, Source] = field(default_factory=dict)
+
+
+async def look_up(pod: Raw, home: Home) -> View:
+    """The objects that a pod's volumes and variables are made of, as they are now."""
+    found = list[Raw]()
+    for ref in sorted(content.references(pod) | environment.references(pod)):
+        try:
+            raw = await home.client.get(ref)
+        except NotFound:
+            continue
+        found.append({"apiVersion": "v1", "kind": ref.kind, **raw})
+    services = by_plural("", "services")
+    if services and pod["spec"].get("enableServiceLinks") is not False:
+        page = await home.client.list(services, namespace=pod["metadata"].get("namespace", ""))
+        found += [{"apiVersion": "v1", "kind": "Service", **raw} for raw in page.items]
+    return View(found)
+
+
+async def furnish(pod: Raw, home: Home, view: View, *, box: Box) -> Furnished:
+    """Make the volumes of a pod; raises NotMounted."""
+    made = Furnished(owner_of(pod, home, box))
+    folder = home.folders.pod(pod["metadata"]["uid"]) / "volumes"
+    for volume in pod["spec"].get("volumes") or ():
+        name = volume["name"]
+        try:
+            files = await _files(pod, volume, home, view)
+            made.sources[name] = volumes.make(
+                pod, volume, folder, files=files, view=view, claims=home.folders.claims, owner=made.owner
+            )
+        except (content.Missing, NotFound) as error:
+            raise NotMounted(volumes.failed(name, str(error))) from error
+        except OSError as error:
+            raise NotMounted(volumes.failed(name, f"{error.strerror}: {error.filename}")) from error
+    for kept in _kept(pod, home).values():
+        kept.mkdir(parents=True, exist_ok=True)
+        kept.chmod(0o777)
+    return made
+
+
+def owner_of(pod: Raw, home: Home, box: Box) -> Owner:
+    """Whose the files of a pod's volumes are."""
+    context = pod["spec"].get("securityContext") or {}
+    uid, gid = home.runner.owner(box, uid=context.get("runAsUser"), gid=context.get("runAsGroup"))
+    group = context.get("fsGroup")
+    return Owner(uid, gid, None if group is None else home.runner.owner(box, uid=None, gid=group)[1])
+
+
+async def refresh(pod: Raw, home: Home, made: Furnished) -> None:
+    """Let the volumes follow what they are made of; what is gone by now stays as it was."""
+    view = await look_up(pod, home)
+    folder = home.folders.pod(pod["metadata"]["uid"]) / "volumes"
+    for volume in pod["spec"].get("volumes") or ():
+        try:
+            files = await _files(pod, volume, home, view)
+            if files is not None:
+                volumes.write(folder / volume["name"], files, owner=made.owner)
+        except (content.Missing, NotFound, OSError):
+            continue
+
+
+def is_refreshed(pod: Raw) -> bool:
+    """Whether a pod has volumes whose content may change."""
+    sorts = ("configMap", "secret", "downwardAPI", "projected")
+    return any(volume.get(sort) for volume in pod["spec"].get("volumes") or () for sort in sorts)
+
+
+async def _files(pod: Raw, volume: Raw, home: Home, view: View) -> content.Files | None:
+    metadata, spec, tokens = pod["metadata"], pod["spec"], dict[str, bytes]()
+    for asked in content.token_projections(volume):
+        request = {
+            "audiences": [asked["audience"]] if asked.get("audience") else [],
+            "expirationSeconds": asked.get("expirationSeconds") or 3600,
+            "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]},
+        }
+        account = spec.get("serviceAccountName") or "default"
+        tokens[asked["path"]] = (await home.token(metadata.get("namespace", ""), account, request)).encode()
+    return content.files(pod, volume, view, allocatable=home.allocatable, token=lambda asked: tokens[asked["path"]])
+
+
+def _kept(pod: Raw, home: Home) -> dict[str, Path]:
+    """What every container sees besides its volumes: where it begins and what its job leaves behind."""
+    metadata = pod["metadata"]
+    namespace, job = metadata.get("namespace", ""), job_of(pod)
+    return {
+        WORK: home.folders.work(namespace, job, metadata["name"]),
+        OUTPUT: home.folders.output(namespace, job),
+        HOME: home.folders.pod(metadata["uid"]) / "home",
+    }
+
+
+def message_file(pod: Raw, home: Home, container: str) -> Path:
+    """Where a container's own word on its end is found."""
+    return home.folders.pod(pod["metadata"]["uid"]) / "messages" / container
+
+
+def gpus_of(container: Raw) -> int:
+    """How many GPUs a container asks for."""
+    limit = look(container, "resources", "limits", devices.GPU)
+    return octets(limit) or 0
+
+
+def program(pod: Raw, container: Raw, home: Home, *, view: View, made: Furnished) -> tuple[Program, Place]:
+    """A container as a Program, and where its image is; raises ConfigError or NotStarted."""
+    where = place(container.get("image") or "", home.images)
+    name = container["name"]
+    user = user_of(pod, container)
+    around = environment.Surroundings(view, home.allocatable, home.api_host, home.api_port)
+    own = environment.environment(pod, container, around, hostname=hostname_of(pod))
+    taken = home.devices.take(pod["metadata"]["uid"], name, gpus_of(container))
+    env = {**_defaults(container, home, where), **(devices.variables(taken) if home.devices.capacity else {}), **own}
+    argv = environment.command(container, env)
+    if not argv:
+        image = container.get("image") or ""
+        message = f'no command specified: nothing here knows the entrypoint of "{image}"; set the container\'s command'
+        raise NotStarted(CREATE_ERROR, message)
+    word = message_file(pod, home, name)
+    word.parent.mkdir(parents=True, exist_ok=True)
+    word.write_bytes(b"")
+    word.chmod(0o666)
+    mounts = {mount.target: mount for mount in where.mounts}
+    mounts |= {target: Mount(target, folder, name="kept") for target, folder in _kept(pod, home).items()}
+    said = container.get("terminationMessagePath") or TERMINATION_LOG
+    mounts[said] = Mount(said, word, name="termination-log")
+    mounts |= {mount.target: mount for mount in volumes.mounts(container, made.sources, env)}
+    limits, requests = look(container, "resources", "limits") or {}, look(container, "resources", "requests") or {}
+    return Program(
+        name,
+        argv,
+        env,
+        cwd=container.get("workingDir") or WORK,
+        mounts=tuple(sorted(mounts.values(), key=lambda each: each.target.rstrip("/").count("/"))),
+        root=where.root,
+        read_only_root=user.read_only_root,
+        uid=user.uid,
+        gid=user.gid,
+        groups=user.groups,
+        privileged=user.privileged,
+        add_capabilities=user.add,
+        drop_capabilities=user.drop,
+        no_new_privileges=user.no_new_privileges,
+        cpus=cores(limits.get("cpu")),
+        memory=octets(limits.get("memory")),
+        cpu_request=cores(requests.get("cpu")) or 0.0,
+        devices=devices.files(taken),
+    ), where
+
+
+def _defaults(container: Raw, home: Home, where: Place) -> Mapping[str, str]:
+    """What a container has unless it says otherwise, as from an image."""
+    threads = cores(look(container, "resources", "limits", "cpu") or home.allocatable.get("cpu") or 1) or 1.0
+    env = {
+        "PATH": where.path,
+        "HOME": HOME,
+        "USER": USER,
+        "LOGNAME": USER,
+        "LANG": "C.UTF-8",
+        # What a program says is to be seen when it says it, not when a buffer is full.
+        "PYTHONUNBUFFERED": "1",
+        # Several pods share the machine: each with a thread for every core would be slower than one.
+        "OMP_NUM_THREADS": str(max(1, ceil(threads))),
+        "TRAINPLANE_OUTPUT": OUTPUT,
+    }
+    if where.environment and where.environment != Path(sys.base_prefix):
+        env["VIRTUAL_ENV"] = str(where.environment)
+    return env
+
+
+def claim_status(claim: Raw) -> Raw | None:
+    """The status of a claim that a pod has got a folder for, or None where it says so already."""
+    if look(claim, "status", "phase") == "Bound":
+        return None
+    spec = claim.get("spec") or {}
+    return {
+        "phase": "Bound",
+        "accessModes": spec.get("accessModes") or ["ReadWriteOnce"],
+        "capacity": look(spec, "resources", "requests") or {},
+    }
+
+
+def claims_of(pod: Raw, view: View) -> list[tuple[Ref, Raw]]:
+    """The claims that a pod uses."""
+    refs = [ref for ref in content.references(pod) if ref.kind == "PersistentVolumeClaim"]
+    return [(ref, raw) for ref in refs if (raw := view.get(ref)) is not None]

@@ -1,0 +1,47 @@
+"""Names: which names of the cluster have which addresses, as its DNS would say. Pure."""
+
+from collections.abc import Iterable, Mapping
+
+from trainplane.api.core import FAILED, SUCCEEDED
+from trainplane.api.meta import Raw
+from trainplane.api.raw import look
+from trainplane.node.home import CLUSTER_DOMAIN, hostname_of
+
+KUBERNETES = f"kubernetes.default.svc.{CLUSTER_DOMAIN}"
+
+
+def names(services: Iterable[Raw], pods: Iterable[Raw], *, gateway: str) -> dict[str, tuple[str, ...]]:
+    """The full name of every service and of every pod that a service names, with their addresses.
+
+    A service leads straight to its pods: nothing stands between them here.
+    """
+    by_namespace = dict[str, list[Raw]]()
+    for pod in pods:
+        if look(pod, "status", "podIP") and look(pod, "status", "phase") not in (SUCCEEDED, FAILED):
+            by_namespace.setdefault(pod["metadata"].get("namespace", ""), []).append(pod)
+    found: dict[str, tuple[str, ...]] = {KUBERNETES: (gateway,)}
+    for service in services:
+        namespace, name = service["metadata"].get("namespace", ""), service["metadata"]["name"]
+        spec, full = service.get("spec") or {}, f"{name}.{namespace}.svc.{CLUSTER_DOMAIN}"
+        if full == KUBERNETES or not spec.get("selector"):
+            continue
+        early = bool(spec.get("publishNotReadyAddresses"))
+        chosen = [
+            pod
+            for pod in by_namespace.get(namespace, ())
+            if _matches(pod, spec["selector"]) and (early or _is_ready(pod))
+        ]
+        found[full] = tuple(sorted(str(pod["status"]["podIP"]) for pod in chosen))
+        for pod in chosen:
+            if pod["spec"].get("subdomain") == name:
+                found[f"{hostname_of(pod)}.{full}"] = (str(pod["status"]["podIP"]),)
+    return found
+
+
+def _matches(pod: Raw, selector: Mapping[str, str]) -> bool:
+    labels = pod["metadata"].get("labels") or {}
+    return all(labels.get(key) == value for key, value in selector.items())
+
+
+def _is_ready(pod: Raw) -> bool:
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in look(pod, "status", "conditions") or ())

@@ -1,0 +1,461 @@
+"""Worker: one pod on its node, from first to last: it looks, does what is decided, and says how it went."""
+
+import asyncio
+import shutil
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from signal import SIGKILL, SIGTERM, Signals
+from typing import Any, assert_never
+
+from trainplane.api.core import FAILED, SUCCEEDED
+from trainplane.api.meta import Raw
+from trainplane.api.raw import look
+from trainplane.cluster.client import Patch
+from trainplane.cluster.errors import ApiError, Conflict, NotFound
+from trainplane.node import images, launch
+from trainplane.node.devices import NoDevice
+from trainplane.node.downward import container_of, containers
+from trainplane.node.environment import CONFIG_ERROR, ConfigError
+from trainplane.node.handlers import HOOK_TIMEOUT, handle
+from trainplane.node.home import Home, box_of, log_name
+from trainplane.node.launch import Furnished, NotMounted
+from trainplane.node.lifecycle import Clear, Forget, Prepare, Said, Start, StartOver, Step, Stop, decide
+from trainplane.node.logs import Writer
+from trainplane.node.pipes import Drain, Ends, open_ends
+from trainplane.node.probes import Sort, Tally, failure, sorts
+from trainplane.node.restarts import next_back_off
+from trainplane.node.runner import START_ERROR, Box, NotStarted, Started
+from trainplane.node.seen import (
+    FALLBACK_LINES,
+    KILLED,
+    Doom,
+    Life,
+    Scene,
+    Seen,
+    remembered,
+    termination_message,
+)
+from trainplane.node.status import OWN, stamp
+from trainplane.reconcile.view import View
+
+REJECTED = "UnexpectedAdmissionError"
+RESTARTING_ALL = "RestartingAllContainers"
+REFRESH = 60.0
+"""Seconds after which volumes follow what they are made of."""
+START_FAILED = 128
+
+
+@dataclass(slots=True)
+class Living:
+    """A container that runs: its process, its output, and what looks after it."""
+
+    started: Started
+    ends: Ends
+    writer: Writer
+    life: int
+    drains: list[Drain]
+    nurses: list[asyncio.Task[None]]
+
+
+class Worker:
+    """Looks after one pod."""
+
+    def __init__(self, pod: Raw, home: Home) -> None:
+        self.pod = pod
+        self.scene: Scene = replace(remembered(pod), host=home.address)
+        self.living: dict[str, Living] = {}
+        self.box: Box = box_of(pod, home)
+        self.is_gone = False
+        """Whether the API has the object no more."""
+        self._home = home
+        self._made: Furnished | None = None
+        self._view = View()
+        self._wake = asyncio.Event()
+        self._told: set[tuple[str, str, int]] = set()
+        self._written: Raw | None = None
+        self._stack: list[Step] = []
+        self._tasks: asyncio.TaskGroup
+
+    @property
+    def uid(self) -> str:
+        """The pod's."""
+        return str(self.pod["metadata"]["uid"])
+
+    def see(self, pod: Raw) -> None:
+        """The pod has changed."""
+        self.pod = pod
+        self._wake.set()
+
+    def lose(self) -> None:
+        """The pod is no more, and whatever runs of it must end."""
+        self.is_gone = True
+        metadata = {**self.pod["metadata"], "deletionGracePeriodSeconds": 0}
+        metadata.setdefault("deletionTimestamp", stamp(self._home.clock.now()))
+        self.see({**self.pod, "metadata": metadata})
+
+    async def run(self) -> None:
+        """Look after the pod until it is over and nothing of it is left."""
+        async with asyncio.TaskGroup() as self._tasks:
+            if launch.is_refreshed(self.pod):
+                refreshing = self._tasks.create_task(self._refresh(), name=f"refresh {self.box.pod.name}")
+            else:
+                refreshing = None
+            while await self._turn():
+                pass
+            if refreshing:
+                refreshing.cancel()
+
+    async def _turn(self) -> bool:
+        """Look once and do what is to be done; False at the end."""
+        self._wake.clear()
+        home = self._home
+        turn = decide(self._current(), self.scene, home.clock.now(), pace=home.pace)
+        self.scene = turn.scene
+        self._say_once(turn.said)
+        steps = [step for step in turn.steps if not isinstance(step, Forget)]
+        for step in steps:
+            await self._do(step)
+        if steps:
+            # What was done shows at the next look; what lies between two looks nobody needs to know.
+            return True
+        await self._write(turn.status)
+        over = turn.status["phase"] in (SUCCEEDED, FAILED) and self.scene.cleared
+        if Forget() in turn.steps:
+            await self._forget()
+        if over:
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(turn.again.total_seconds() if turn.again is not None else None):
+                await self._wake.wait()
+        return True
+
+    def _current(self) -> Raw:
+        """The pod with the status that we gave it, and what others have added to it."""
+        if self._written is None:
+            return self.pod
+        foreign = [each for each in look(self.pod, "status", "conditions") or () if each["type"] not in OWN]
+        own = [each for each in self._written["conditions"] if each["type"] in OWN]
+        return {**self.pod, "status": {**self._written, "conditions": [*foreign, *own]}}
+
+    async def _do(self, step: Step) -> None:
+        match step:
+            case Prepare():
+                await self._prepare()
+            case Start(container):
+                await self._start(container)
+            case Stop(container, grace, why):
+                self._stop(container, grace=grace, why=why)
+            case StartOver():
+                self._start_over()
+            case Clear():
+                await self._clear()
+            case Forget():
+                pass
+            case other:
+                assert_never(other)
+
+    async def _prepare(self) -> None:
+        """Make the volumes and the box."""
+        home, now = self._home, self._home.clock.now()
+        try:
+            for container in containers(self.pod):
+                home.devices.take(self.uid, container["name"], launch.gpus_of(container))
+            self._view = await launch.look_up(self.pod, home)
+            self._made = await launch.furnish(self.pod, home, self._view, box=self.box)
+            await self._bind_claims()
+            self.box.folder.mkdir(parents=True, exist_ok=True)
+            addresses = await home.runner.make(self.box)
+        except NoDevice as error:
+            message = f"Pod was rejected: Allocate failed due to {error}, which is unexpected"
+            self.scene = replace(self.scene, doom=Doom(REJECTED, message, now))
+            return
+        except NotMounted as error:
+            self._say("Warning", "FailedMount", str(error))
+        except NotStarted as error:
+            self._say("Warning", "FailedCreatePodSandBox", f"Failed to create pod sandbox: {error.message}")
+        except (ApiError, OSError) as error:
+            self._say("Warning", "FailedMount", f"the volumes cannot be made: {error}")
+        else:
+            self.scene = replace(self.scene, addresses=addresses, tried=None)
+            return
+        self.scene = replace(self.scene, tried=now)
+
+    async def _bind_claims(self) -> None:
+        for ref, claim in launch.claims_of(self.pod, self._view):
+            if status := launch.claim_status(claim):
+                with suppress(NotFound, Conflict):
+                    await self._home.client.set_status(ref, status, uid=claim["metadata"]["uid"])
+
+    async def _start(self, name: str) -> None:
+        """Start a container, for the first time or again."""
+        home, seen = self._home, self.scene.of(name)
+        container, made = container_of(self.pod, name) or {}, self._made
+        if made is None:
+            raise RuntimeError("a container was started before its volumes were made")
+        try:
+            pod = self._with_addresses()
+            if seen.tried or seen.life:
+                self._view = await launch.look_up(pod, home)
+            program, where = launch.program(pod, container, home, view=self._view, made=made)
+        except (ConfigError, NotStarted, NoDevice, ApiError, OSError) as error:
+            reason = error.reason if isinstance(error, NotStarted) else CONFIG_ERROR
+            self._fail_to_start(name, reason, str(error))
+            return
+        self._tell_image(container, where)
+        life = seen.restarts + 1 if seen.life or seen.last else 0
+        ends = open_ends(stdin=bool(container.get("stdin")), terminal=bool(container.get("tty")))
+        writer = home.logs.writer(log_name(self.pod), name, life)
+        try:
+            started = await home.runner.start(self.box, program, ends.stdio)
+        except NotStarted as error:
+            ends.give_up()
+            writer.write("stderr", f"trainplane: {error.message}\n".encode())
+            home.logs.close(writer)
+            if error.reason == START_ERROR:
+                self._say("Normal", "Created", f"Created container: {name}")
+                self._say("Warning", "Failed", f"Error: {error.message}")
+                now = home.clock.now()
+                failed = Life(now, ended=now, code=START_FAILED, reason=START_ERROR, message=error.message)
+                self._begin(name, failed, life, image_id=where.id)
+            else:
+                self._fail_to_start(name, error.reason, error.message)
+            return
+        ends.started()
+        self._begin(name, Life(started.at, id=started.id), life, image_id=where.id)
+        drains = [Drain(ends.out, lambda data: writer.write("stdout", data))]
+        if ends.err is not None:
+            drains.append(Drain(ends.err, lambda data: writer.write("stderr", data)))
+        living = self.living[name] = Living(started, ends, writer, life, drains, [])
+        self._say("Normal", "Created", f"Created container: {name}")
+        self._say("Normal", "Started", f"Started container {name}")
+        self._tasks.create_task(self._follow(container, living), name=f"{self.box.pod.name}/{name}")
+        if hook := look(container, "lifecycle", "postStart"):
+            living.nurses.append(self._nurse(self._post_start(container, living, hook), name))
+        for sort, probe in sorts(container):
+            living.nurses.append(self._nurse(self._probe(container, living, sort, probe), name))
+
+    def _nurse(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        return self._tasks.create_task(work, name=f"{self.box.pod.name}/{name}")
+
+    def _begin(self, name: str, life: Life, number: int, *, image_id: str) -> None:
+        """A new life of a container."""
+        seen, now = self.scene.of(name), self._home.clock.now()
+        again = seen.life is not None
+        new = Seen(
+            life,
+            last=seen.life or seen.last,
+            restarts=number,
+            back_off=next_back_off(seen, now, pace=self._home.pace) if again else seen.back_off,
+            image_id=image_id,
+        )
+        self.scene = self.scene.with_container(name, new)
+
+    def _fail_to_start(self, name: str, reason: str, message: str) -> None:
+        seen = replace(self.scene.of(name), waiting=(reason, message), tried=self._home.clock.now())
+        self.scene = self.scene.with_container(name, seen)
+        self._say("Warning", "Failed", f"Error: {message}")
+
+    def _with_addresses(self) -> Raw:
+        """The pod as its containers are told of it: with the addresses that it has got."""
+        host, addresses = self._home.address, self.scene.addresses
+        told = {
+            "hostIP": host,
+            "hostIPs": [{"ip": host}],
+            "podIP": addresses[0] if addresses else "",
+            "podIPs": [{"ip": each} for each in addresses],
+        }
+        return {**self.pod, "status": {**(self.pod.get("status") or {}), **told}}
+
+    async def _follow(self, container: Raw, living: Living) -> None:
+        """Wait for a container's end and see to what it leaves."""
+        name, home = container["name"], self._home
+        exit_ = await home.runner.wait(living.started)
+        for nurse in living.nurses:
+            nurse.cancel()
+        for drain in living.drains:
+            drain.finish()
+        if living.ends.feed:
+            living.ends.feed.close()
+        home.logs.close(living.writer)
+        if living.writer.failure:
+            self._say("Warning", "LogLost", living.writer.failure)
+        self.living.pop(name, None)
+        seen = self.scene.of(name)
+        if seen.life is None:
+            return
+        life = seen.life.with_exit(exit_)
+        life = replace(life, message=self._message(container, life, living.life))
+        ended = replace(seen, life=life, ready=False, started=False, stopping=False, unhealthy="")
+        self.scene = self.scene.with_container(name, ended)
+        self._wake.set()
+
+    def _message(self, container: Raw, life: Life, number: int) -> str:
+        name = container["name"]
+        try:
+            with launch.message_file(self.pod, self._home, name).open("rb") as file:
+                written = file.read(8192).decode(errors="replace")
+        except OSError:
+            written = ""
+        log = self._home.logs.tail(log_name(self.pod), name, number, lines=FALLBACK_LINES) if life.code else ""
+        return termination_message(container, life, written=written, log=log)
+
+    def _stop(self, name: str, *, grace: float, why: str) -> None:
+        seen = self.scene.of(name)
+        self.scene = self.scene.with_container(name, replace(seen, stopping=True))
+        if self.scene.asked is None:
+            self.scene = replace(self.scene, asked=self._home.clock.now())
+        self._say("Normal", "Killing", why)
+        if living := self.living.get(name):
+            container = container_of(self.pod, name) or {}
+            living.nurses.append(self._nurse(self._end(container, living, grace=grace), name))
+
+    async def _end(self, container: Raw, living: Living, *, grace: float) -> None:
+        """Ask a container to end, with its hook first, and kill it when the grace is over."""
+        home, started = self._home, living.started
+        try:
+            async with asyncio.timeout(grace):
+                if grace and (hook := look(container, "lifecycle", "preStop")):
+                    found = await self._handle(container, living, hook, timeout=grace)
+                    if not found.good:
+                        self._say("Warning", "FailedPreStopHook", f"PreStopHook failed: {found.message}".rstrip(": "))
+        except TimeoutError:
+            pass
+        word = look(container, "lifecycle", "stopSignal") or "SIGTERM"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(grace, 0.0)):
+                if grace:
+                    await home.runner.kill(started, Signals[word] if word in Signals.__members__ else SIGTERM)
+                    await home.runner.wait(started)
+                    return
+        await home.runner.kill(started, SIGKILL)
+
+    async def _handle(self, container: Raw, living: Living, handler: Raw, *, timeout: float) -> Any:
+        return await handle(
+            self._home.runner,
+            self.box,
+            handler,
+            container=container,
+            started=living.started,
+            address=self.scene.addresses[0] if self.scene.addresses else "",
+            timeout=timeout,
+        )
+
+    async def _post_start(self, container: Raw, living: Living, hook: Raw) -> None:
+        found = await self._handle(container, living, hook, timeout=HOOK_TIMEOUT)
+        if not found.good:
+            self._say("Warning", "FailedPostStartHook", f"PostStartHook failed: {found.message}".rstrip(": "))
+            await self._home.runner.kill(living.started, SIGKILL)
+
+    async def _probe(self, container: Raw, living: Living, sort: Sort, probe: Raw) -> None:
+        """Try a probe again and again, as long as this life of the container lasts."""
+        name, tally = container["name"], Tally.first(sort)
+        await asyncio.sleep(probe.get("initialDelaySeconds") or 0)
+        while True:
+            if self._is_due(container, sort):
+                found = await self._handle(container, living, probe, timeout=probe.get("timeoutSeconds") or 1)
+                tally = tally.after(found, probe)
+                if not found.good:
+                    self._say("Warning", "Unhealthy", failure(sort, found))
+                self._found(name, sort, tally, fatal=tally.is_fatal(sort, probe))
+                if sort is Sort.STARTUP and tally.result:
+                    return
+            await asyncio.sleep(probe.get("periodSeconds") or 10)
+
+    def _is_due(self, container: Raw, sort: Sort) -> bool:
+        """Before a container counts as started only its startup probe is tried; before its end only readiness."""
+        seen = self.scene.of(container["name"])
+        if not seen.is_running or (seen.stopping and sort is not Sort.READINESS):
+            return False
+        return sort is Sort.STARTUP or seen.started or not container.get("startupProbe")
+
+    def _found(self, name: str, sort: Sort, tally: Tally, *, fatal: bool) -> None:
+        seen = self.scene.of(name)
+        if not seen.is_running:
+            return
+        new = seen
+        if sort is Sort.READINESS:
+            new = replace(new, ready=tally.result)
+        elif sort is Sort.STARTUP and tally.result:
+            new = replace(new, started=True)
+        if fatal:
+            new = replace(new, unhealthy=str(sort))
+        if new != seen:
+            self.scene = self.scene.with_container(name, new)
+            self._wake.set()
+
+    def _start_over(self) -> None:
+        """Let every container begin anew; what it was becomes its last life."""
+        fresh = {}
+        for name, seen in self.scene.containers.items():
+            life = seen.life
+            if life is not None:
+                life = replace(life, reason=RESTARTING_ALL, code=KILLED)
+            fresh[name] = Seen(None, life or seen.last, seen.restarts, back_off=seen.back_off, image_id=seen.image_id)
+        self.scene = replace(self.scene, containers=fresh, initialized=False)
+
+    async def _clear(self) -> None:
+        """Let nothing of the pod be left on the node but what is kept."""
+        home = self._home
+        try:
+            await home.runner.remove(self.box)
+        except (NotStarted, OSError) as error:
+            self._say("Warning", "FailedKillPod", f"what the pod had cannot be removed: {error}")
+        home.devices.give_back(self.uid)
+        await asyncio.to_thread(shutil.rmtree, home.folders.pod(self.uid), ignore_errors=True)
+        self.scene = replace(self.scene, cleared=True)
+
+    async def _write(self, status: Raw) -> None:
+        """Write what has changed of the status."""
+        before = self._written if self._written is not None else self.pod.get("status") or {}
+        changed = {key: value for key, value in status.items() if before.get(key) != value}
+        changed |= {key: None for key in before if key not in status}
+        if "conditions" in changed:
+            old = {each["type"]: each for each in before.get("conditions") or ()}
+            changed["conditions"] = [each for each in status["conditions"] if old.get(each["type"]) != each]
+        if self.is_gone or not changed:
+            return
+        try:
+            after = await self._home.client.patch(
+                self.box.pod, Patch.strategic({"status": changed}), uid=self.uid, subresource="status"
+            )
+        except (NotFound, Conflict):
+            self.lose()
+            return
+        except (ApiError, OSError):
+            # Said again at the next look, which must come.
+            asyncio.get_running_loop().call_later(1.0, self._wake.set)
+            return
+        self._written = status
+        self.pod = {**self.pod, "status": after.get("status") or {}}
+
+    async def _forget(self) -> None:
+        if not self.is_gone:
+            with suppress(NotFound, Conflict):
+                await self._home.client.delete(self.box.pod, uid=self.uid, grace=0)
+
+    async def _refresh(self) -> None:
+        while True:
+            await asyncio.sleep(REFRESH)
+            if self._made and not self.scene.cleared:
+                with suppress(ApiError, OSError):
+                    await launch.refresh(self._with_addresses(), self._home, self._made)
+
+    def _tell_image(self, container: Raw, where: images.Place) -> None:
+        image = container.get("image") or ""
+        if where.is_mapped:
+            self._say("Normal", "Pulled", f'Container image "{image}" already present on machine')
+        else:
+            self._say_once((Said("Warning", images.ON_HOST, images.warning(image)),))
+
+    def _say(self, type_: str, reason: str, note: str) -> None:
+        self._home.say(self.pod, Said(type_, reason, note))
+
+    def _say_once(self, said: tuple[Said, ...]) -> None:
+        """Tell of what lasts once for each life of the containers, however often it is looked at."""
+        lives = sum(seen.restarts for seen in self.scene.containers.values())
+        for each in said:
+            key = (each.reason, each.note, lives if each.reason != images.ON_HOST else 0)
+            if key not in self._told:
+                self._told.add(key)
+                self._home.say(self.pod, each)
