@@ -170,10 +170,7 @@ def _plain(schema: Schema) -> type | None:
 
 def _is_plain(value: Raw, fields: _Fields) -> bool:
     """Whether an object holds nothing but text and flags that stay as they are."""
-    for name, item in value.items():
-        if not item or item.__class__ is not fields.get(name, _UNKNOWN)[1]:
-            return False
-    return True
+    return all(item and item.__class__ is fields.get(name, _UNKNOWN)[1] for name, item in value.items())
 
 
 class _BuiltIn:
@@ -260,7 +257,7 @@ class _BuiltIn:
     def _list(self, value: Any, schema: Schema, old: Any = None) -> list[Any]:
         if not isinstance(value, list):
             raise self._wrong(value)
-        kept = []
+        kept: list[Any] = []
         items = schema.get("items", {})
         fields = _fields(items) if "properties" in items and not self._findings.repeated else _NOTHING
         for index, item in enumerate(value):

@@ -34,15 +34,18 @@ from trainplane.cluster.errors import (
 )
 from trainplane.cluster.ground import Call
 from trainplane.cluster.http import measures, streams
-from trainplane.cluster.http.answers import document, no_page, object_in, refusal, respond
+from trainplane.cluster.http.answers import document, no_page, refusal, respond
+from trainplane.cluster.http.custom_definitions import ROW as DEFINITION
+from trainplane.cluster.http.custom_definitions import CustomDefinitions
 from trainplane.cluster.http.measures import Measures
 from trainplane.cluster.http.objects import Objects, allowed_verb, read_question
-from trainplane.cluster.http.questions import Access, Questions, definitions, same_definition, served_definition
+from trainplane.cluster.http.questions import Access, Questions
 from trainplane.cluster.http.watch import stream
 from trainplane.cluster.identity import Identity
 from trainplane.cluster.log import Closed, Key, StoreError
 from trainplane.cluster.negotiation import PLAIN, Form, answer_form
 from trainplane.cluster.openapi import OpenApi
+from trainplane.cluster.openapi_protobuf import ASKED as OPENAPI_PROTOBUF
 from trainplane.cluster.options import APPLY_PATCH, check, is_pretty, name_asked_for
 from trainplane.cluster.resources import STATELESS, Resource, resource_of, served
 from trainplane.cluster.reviews import impersonated, impersonation_refused
@@ -93,7 +96,7 @@ class App:
         self._openapi = OpenApi(self._resources)
         self._objects = Objects(served_.api, now=served_.now)
         self.closing = asyncio.Event()
-        self._definitions: list[Raw] = []
+        self._definitions: CustomDefinitions | None = None
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; whatever happens, the answer is a proper one."""
@@ -227,7 +230,7 @@ class App:
                 raise NotFound.resource()
             return no_page()
         if asked.resource == "customresourcedefinitions":
-            return await self._definition(request, asked)
+            return await self._definition(request, asked, user)
         if asked.group == measures.GROUP:
             return respond(measures.answer(asked, self._served.measures), form=PLAIN)
         if asked.verb not in row.verbs or asked.name:
@@ -245,23 +248,23 @@ class App:
         made = await self._served.api.parts.bind(call, raw)
         return respond(made.object, code=made.code, form=PLAIN)
 
-    async def _definition(self, request: web.BaseRequest, asked: Request) -> web.Response:
+    async def _definition(self, request: web.BaseRequest, asked: Request, user: User) -> web.StreamResponse:
         now = self._served.now()
-        self._definitions = self._definitions or definitions(now)
+        self._definitions = self._definitions or CustomDefinitions(now)
         form = answer_form(request.headers.get("Accept"))
-        match asked.verb:
-            case "get":
-                return respond(object_in(served_definition(asked.name, self._definitions), form, now=now), form=form)
-            case "list" | "watch":
-                items = {"kind": "CustomResourceDefinitionList", "apiVersion": "apiextensions.k8s.io/v1"}
-                listed = {**items, "metadata": {"resourceVersion": "1"}, "items": self._definitions}
-                return respond(listed, form=PLAIN)
-            case "create" | "update" | "patch":
-                data = await self._read(request)
-                sent = read_question(data, "application/yaml", "CustomResourceDefinition")
-                named = {**sent, "metadata": {"name": asked.name, **(sent.get("metadata") or {})}}
-                return respond(same_definition(named, self._definitions), form=PLAIN)
-        raise MethodNotAllowed
+        if asked.verb in ("get", "list"):
+            check(asked.verb, asked.options)
+            return respond(self._definitions.read(asked, form, now=now), form=form)
+        if asked.verb == "watch":
+            check("watch", asked.options)
+            call = Call(DEFINITION, options=asked.options, user=user)
+            batches = self._definitions.watch(call)
+            return await stream(
+                request, batches, call, form, now=self._served.now, revision=lambda: 1, closing=self.closing
+            )
+        data = await self._read(request)
+        sent = read_question(data, "application/yaml", DEFINITION.kind)
+        return respond(self._definitions.write(asked, sent), form=PLAIN)
 
     async def _flow(self, request: web.BaseRequest, asked: Request, user: User) -> web.StreamResponse:
         """What flows to or from a pod. Whoever may only read may not run anything, though WebSocket asks with GET."""
@@ -304,7 +307,8 @@ class App:
                 keys.headers["Content-Type"] = "application/jwk-set+json"
                 return keys
             case ("openapi", "v2"):
-                return document(self._openapi.v2(), matching=matching)
+                wanted = self._openapi.v2_protobuf() if OPENAPI_PROTOBUF in accept else self._openapi.v2()
+                return document(wanted, matching=matching)
             case ("openapi", "v3"):
                 return document(self._openapi.index(), matching=matching)
             case ("openapi", "v3", *rest):
