@@ -20,13 +20,15 @@ TOPICS: dict[str, tuple[str, str]] = {
   2    the command was called wrongly, or an input could not be read
   70   an internal error: please report it
   74   the output could not be written
+  124  `wait` ran out of time
   130  interrupted
   141  whoever read the output left""",
     ),
     "environment": (
         "the variables that the command reads",
         """\
-  KUBECONFIG        where your own kubeconfig is, for `kubeconfig --merge`; ~/.kube/config by default
+  KUBECONFIG        where your own kubeconfig is: for `kubeconfig --merge`, and for verbs about jobs where there is no
+                    cluster of `up`; ~/.kube/config by default
   NO_COLOR          set to anything: no colours
   TRAINPLANE_DEBUG  set to anything: an internal error shows its traceback
   XDG_STATE_HOME    clusters live in its folder trainplane; ~/.local/state by default""",

@@ -1,0 +1,57 @@
+"""Following: wake up whenever objects of some kinds change, as long as somebody listens."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from trainplane.api.kinds import Kind
+from trainplane.cli.server import Session
+from trainplane.cluster.errors import Expired, NotFound
+
+PAUSE = 0.3
+"""What changes within this time is told at once."""
+
+
+@asynccontextmanager
+async def changes(
+    session: Session, kinds: Sequence[Kind], *, namespace: str | None = None, fields: str = ""
+) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Gives what to await: it returns once at the beginning, and after every change of objects of these kinds."""
+    where = session.namespace if namespace is None else namespace
+    changed = asyncio.Event()
+    first = True
+
+    async def change() -> None:
+        nonlocal first
+        if not first:
+            await asyncio.sleep(PAUSE)
+        first = False
+        await changed.wait()
+        changed.clear()
+
+    async with asyncio.TaskGroup() as watchers:
+        tasks = [watchers.create_task(_watch(session, kind, changed, namespace=where, fields=fields)) for kind in kinds]
+        try:
+            yield change
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+async def _watch(session: Session, kind: Kind, changed: asyncio.Event, *, namespace: str, fields: str) -> None:
+    """Set the event whenever something changes, over every end that a server puts to a watch."""
+    where = namespace if kind.namespaced else ""
+    while True:
+        try:
+            since = (await session.client.list(kind, namespace=where, fields=fields)).resource_version
+        except NotFound:
+            # A cluster without this kind never has a change of it.
+            return changed.set()
+        changed.set()
+        with suppress(Expired):
+            while True:
+                async for change in session.client.watch(kind, namespace=where, fields=fields, since=since):
+                    since = change.resource_version or since
+                    if change.happened != "BOOKMARK":
+                        changed.set()
+                await asyncio.sleep(PAUSE)

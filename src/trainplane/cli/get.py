@@ -1,0 +1,165 @@
+"""`trainplane get`: what there is, in tables for people and in every form for programs."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from trainplane.cli.clusters import Refused
+from trainplane.cli.output import output_option, show_objects
+from trainplane.cli.server import Server, Session, of_server
+from trainplane.cli.tables import Table, clean, hint, lines, say, show, terminal_width
+
+if TYPE_CHECKING:
+    from trainplane.api.kinds import Kind
+    from trainplane.api.meta import Raw
+
+
+class Asked(NamedTuple):
+    """What a call of `get` is about."""
+
+    word: str
+    names: tuple[str, ...]
+    job: str
+    labels: str
+
+
+@click.command()
+@click.argument("sort", metavar="[jobs|runtimes|nodes|queues|pods]", default="jobs")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@of_server()
+@click.option("-l", "--selector", "labels", default="", metavar="LABELS", help="Only those with these labels.")
+@click.option("--job", default="", metavar="NAME", help="Of pods: only those of this job.")
+@output_option()
+@click.option("-w", "--watch", is_flag=True, help="Go on, and print every row that changes.")
+def get(
+    server: Server, sort: str, names: tuple[str, ...], *, labels: str, job: str, output: str | None, watch: bool
+) -> None:
+    """List jobs, runtimes, nodes, queues or pods.
+
+    Jobs that run come first, then those that wait, in the order of their turn: QUEUE is their place in line, and STARTS
+    when there should be room for them, where enough is known of run times to tell. It is judged by what trainers
+    report, by past runs on the same runtime, and by deadlines; `describe` says by which.
+
+    \b
+    trainplane get
+    trainplane get jobs -A -o wide
+    trainplane get pods --job digits
+    trainplane get jobs -o name | xargs -n1 echo
+    trainplane get jobs -w
+    """
+    from trainplane.cli.sorts import sort_of
+
+    asked = Asked(sort_of(sort).word, names, job, labels)
+    if watch and output in ("json", "yaml", "name"):
+        raise click.UsageError("-w prints rows of a table; for objects use `trainplane kubectl get -w -o json`")
+    if watch:
+        server.ask(lambda session: _follow(session, asked, wide=output == "wide"))
+        return
+    if output in ("json", "yaml", "name"):
+        show_objects(server.ask(lambda session: _objects(session, asked)), output, one=len(names) == 1)
+        return
+    table, notes = server.ask(lambda session: _table(session, asked))
+    if table.rows:
+        show(table, wide=output == "wide")
+    for note in notes:
+        click.echo(note, err=True)
+    if table.rows and asked.word == "jobs" and any("Pending" in row for row in table.rows):
+        hint(f"next: {server.command('why --all')} says what they wait for")
+
+
+async def _objects(session: Session, asked: Asked) -> "list[Raw]":
+    from trainplane.api.jobset import JOBSET_NAME
+    from trainplane.cli.sorts import kind_row, sort_of
+    from trainplane.cluster.errors import NotFound
+
+    sort = sort_of(asked.word)
+    kinds = [kind_row(*one) for one in sort.kinds]
+    if asked.names:
+        return [await named(session, kinds, name) for name in asked.names]
+    labels = ",".join(filter(None, (asked.labels, f"{JOBSET_NAME}={asked.job}" if asked.job else "")))
+    found: list[Raw] = []
+    for kind in kinds:
+        namespace = session.namespace if kind.namespaced else ""
+        try:
+            found += (await session.client.list(kind, namespace=namespace, labels=labels)).items
+        except NotFound:
+            # A cluster without this kind has none of it.
+            continue
+    return found
+
+
+async def named(session: Session, kinds: "Sequence[Kind]", name: str) -> "Raw":
+    """The object of a name, of the first kind that has one."""
+    refused: Refused | None = None
+    for kind in kinds:
+        try:
+            return await session.get(kind, name)
+        except Refused as error:
+            refused = refused or error
+    raise refused or AssertionError(f"{name} is of no kind")
+
+
+async def _table(session: Session, asked: Asked) -> tuple[Table, list[str]]:
+    """The table, and what has to be said beside it."""
+    from trainplane.cli.sorts import World, kind_row, sort_of
+    from trainplane.control import clock
+
+    sort = sort_of(asked.word)
+    about, (objects, refused) = await asyncio.gather(
+        _objects(session, asked),
+        session.gather([kind_row(*one) for one in sort.reads if one not in sort.kinds], everywhere=True),
+    )
+    if asked.word in ("jobs", "nodes"):
+        # Those that are not asked for wait in the same line.
+        everybody, more = await session.gather([kind_row(*one) for one in sort.kinds], everywhere=True)
+        objects, refused = [*objects, *everybody], [*refused, *more]
+    world = World(about, objects, clock.now(), namespaces=session.namespace == "")
+    table = sort.table(world)
+    notes = []
+    if not table.rows:
+        notes.append(_nothing(session, asked))
+    elif refused:
+        kinds = ", ".join(dict.fromkeys(kind.plural for kind in refused))
+        notes.append(f"note: without the right to list {kinds} in all namespaces, less can be told")
+    return table, notes
+
+
+def _nothing(session: Session, asked: Asked) -> str:
+    from trainplane.cli.sorts import sort_of
+
+    where = f" in namespace {session.namespace}" if session.namespace and asked.word in ("jobs", "pods") else ""
+    which = f" of job {asked.job}" if asked.job else ""
+    todo = sort_of(asked.word).next.format(history=session.command("history"), why=session.command("why --all"))
+    return f"there are no {asked.word}{which}{where}; {todo}"
+
+
+async def _follow(session: Session, asked: Asked, *, wide: bool) -> None:
+    """Print the table, and after that every row that differs from when it was last printed."""
+    from trainplane.cli.follow import changes
+    from trainplane.cli.sorts import kind_row, sort_of
+
+    kinds = [kind_row(*one) for one in sort_of(asked.word).kinds]
+    printed: dict[str, tuple[str, ...]] = {}
+    first = True
+    async with changes(session, kinds) as change:
+        while True:
+            await change()
+            table, notes = await _table(session, asked)
+            shown = table.narrowed(wide=wide)
+            ages = [i for i, column in enumerate(shown.columns) if column.head in ("AGE", "STARTS")]
+            keys = 2 if shown.columns[0].head == "NAMESPACE" else 1
+            fresh = []
+            for row in shown.rows:
+                key, told = " ".join(row[:keys]), tuple(cell for i, cell in enumerate(row) if i not in ages)
+                if printed.get(key) != told:
+                    fresh.append(row)
+                printed[key] = told
+            for line in (
+                lines(Table(shown.columns, fresh), width=terminal_width(), head=first, beside=shown) if fresh else ()
+            ):
+                say(line)
+            if first and not fresh:
+                click.echo(clean(notes[0]) if notes else "", err=True)
+            first = first and not fresh

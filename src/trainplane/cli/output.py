@@ -1,0 +1,49 @@
+"""Objects as the command line prints them: names, JSON and YAML in kubectl's forms."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from trainplane.api.meta import Raw
+from trainplane.api.ref import group_of
+
+FORMATS = ("wide", "json", "yaml", "name")
+
+
+def output_option(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option -o with these formats, or all; without it a table for people."""
+    said = "The format; a table by default." if "wide" in (formats or FORMATS) else "The format; text by default."
+    return click.option("-o", "--output", type=click.Choice(formats or FORMATS), default=None, help=said)
+
+
+def show_objects(objects: Sequence[Raw], output: str, *, one: bool) -> None:
+    """Print objects by name, as JSON or as YAML; `one` is for a single object that was asked for by name."""
+    if output == "name":
+        for raw in objects:
+            click.echo(name_of(raw))
+        return
+    show_value(objects[0] if one and len(objects) == 1 else as_list(objects), output)
+
+
+def show_value(value: Any, output: str) -> None:
+    """Print a JSON value as JSON or as YAML."""
+    if output == "json":
+        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    else:
+        from trainplane.cli.yaml_out import to_yaml
+
+        click.echo(to_yaml(value), nl=False)
+
+
+def as_list(objects: Sequence[Raw]) -> Raw:
+    """A List, as `kubectl get -o json` has it."""
+    return {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": list(objects)}
+
+
+def name_of(raw: Raw) -> str:
+    """`trainjob.trainer.kubeflow.org/digits`, as kubectl names objects."""
+    group = group_of(raw.get("apiVersion", ""))
+    kind = str(raw.get("kind", "")).lower()
+    return f"{kind}.{group}/{raw['metadata']['name']}" if group else f"{kind}/{raw['metadata']['name']}"

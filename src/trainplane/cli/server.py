@@ -1,0 +1,250 @@
+"""Which API server a verb talks to, and as whom; what it refuses becomes one sentence."""
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from trainplane.cli.clusters import DEFAULT, Cluster, Refused, of_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainplane.api.kinds import Kind
+    from trainplane.api.meta import Raw
+    from trainplane.api.ref import Ref
+    from trainplane.cluster.errors import ApiError
+    from trainplane.cluster.remote import Remote
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """An API server by its kubeconfig, and the namespaces that a verb is about."""
+
+    kubeconfig: Path | None
+    context: str = ""
+    namespace: str = ""
+    """As asked for; "" is the context's own."""
+    everywhere: bool = False
+    cluster: Cluster | None = None
+    """The cluster of ours that it is, where it is one."""
+
+    def ask(self, work: "Callable[[Session], Awaitable[T]]") -> T:
+        """Do some work at the server; raises Refused with a sentence where it refuses or does not answer."""
+        from trainplane.cluster.errors import ApiError
+        from trainplane.cluster.kubeconfig import KubeconfigError
+
+        async def main() -> T:
+            async with self._session() as session:
+                return await work(session)
+
+        try:
+            return asyncio.run(main())
+        except Exception as error:  # noqa: BLE001 - all but the three below goes on as it came
+            cause = _first(error)
+            if isinstance(cause, KubeconfigError | ConnectionError) and not isinstance(cause, BrokenPipeError):
+                raise Refused(str(cause)) from None
+            if isinstance(cause, ApiError):
+                raise Refused(refusal(cause)) from None
+            raise cause from None
+
+    @asynccontextmanager
+    async def _session(self) -> "AsyncIterator[Session]":
+        from trainplane.cluster.remote import Remote
+
+        async with Remote.connect(self.kubeconfig, self.context) as client:
+            yield Session(self, client, "" if self.everywhere else self.namespace or client.target.namespace)
+
+    def command(self, verb: str, *, namespace: str = "") -> str:
+        """The command line of a verb for this server, to be pasted."""
+        words = ["trainplane", *shlex.split(verb)]
+        if namespace and namespace != "default":
+            words += ["-n", namespace]
+        if self.cluster and self.cluster.name != DEFAULT:
+            words += ["--name", self.cluster.name]
+        if self.cluster and self.cluster.named_folder:
+            words += ["--data", str(self.cluster.folder)]
+        if self.kubeconfig and not self.cluster:
+            words += ["--kubeconfig", str(self.kubeconfig)]
+        if self.context:
+            words += ["--context", self.context]
+        return shlex.join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A connection to a server, and the namespace that a verb is about; "" is all of them."""
+
+    server: Server
+    client: "Remote"
+    namespace: str
+
+    @property
+    def home(self) -> str:
+        """The namespace of names that are given without one."""
+        return self.namespace or self.client.target.namespace
+
+    def command(self, verb: str) -> str:
+        """The command line of a verb for the same server and namespace, to be pasted."""
+        return self.server.command(verb, namespace=self.home if self.home != self.client.target.namespace else "")
+
+    async def all(self, kind: "Kind", *, everywhere: bool = False) -> "list[Raw]":
+        """The objects of a kind in the namespace, or in all; raises what the API raises."""
+        namespace = "" if everywhere or not kind.namespaced else self.namespace
+        return list((await self.client.list(kind, namespace=namespace)).items)
+
+    async def gather(self, kinds: "Sequence[Kind]", *, everywhere: bool = False) -> "tuple[list[Raw], list[Kind]]":
+        """The objects of several kinds, and the kinds that the caller may not list; kinds that are not there are none.
+
+        Where all namespaces are wanted and are not the caller's to see, the one at hand has to do.
+        """
+        from trainplane.cluster.errors import Forbidden, NotFound
+
+        refused: list[Kind] = []
+
+        async def one(kind: "Kind") -> "list[Raw]":
+            try:
+                return await self.all(kind, everywhere=everywhere)
+            except NotFound:
+                return []
+            except Forbidden:
+                refused.append(kind)
+            if everywhere and kind.namespaced and self.namespace:
+                try:
+                    return await self.all(kind)
+                except Forbidden:
+                    pass
+            return []
+
+        found = await asyncio.gather(*map(one, kinds))
+        return [raw for some in found for raw in some], sorted(refused, key=lambda kind: kind.plural)
+
+    async def get(self, kind: "Kind", name: str) -> "Raw":
+        """The object of a name; raises Refused with the nearest name where there is none."""
+        from trainplane.api.ref import Ref
+        from trainplane.cluster.errors import ApiError, NotFound
+
+        ref = Ref(kind.group, kind.kind, self.home if kind.namespaced else "", name)
+        try:
+            return await self.client.get(ref)
+        except NotFound:
+            pass
+        try:
+            there = [raw["metadata"]["name"] for raw in (await self.client.list(kind, namespace=ref.namespace)).items]
+        except ApiError:
+            there = []
+        raise Refused(missing(ref, there, see=self.command(f"get {WORDS.get(kind.kind, kind.plural)}")))
+
+
+WORDS = {"TrainJob": "jobs", "TrainingRuntime": "runtimes", "ClusterTrainingRuntime": "runtimes"}
+"""What the command line calls kinds that have a longer name in the API."""
+NOUNS = {"TrainJob": "job", "TrainingRuntime": "runtime", "ClusterTrainingRuntime": "runtime"}
+
+
+def missing(ref: "Ref", there: "Sequence[str]", *, see: str) -> str:
+    """That there is no such object, and which name may have been meant."""
+    from trainplane.api.problem import did_you_mean
+
+    near = did_you_mean(ref.name, there)
+    where = f" in namespace {ref.namespace}" if ref.namespace else ""
+    todo = f"did you mean {near}?" if near else f"see what there is: {see}"
+    return f"there is no {NOUNS.get(ref.kind, ref.kind.lower())} {ref.name}{where}; {todo}"
+
+
+def refusal(error: "ApiError") -> str:
+    """What the API said, in one line, and what to do about it where that is known."""
+    from trainplane.cluster.errors import Forbidden, Unauthorized
+
+    said = " ".join(error.message.split()) or type(error).__name__
+    match error:
+        case Forbidden():
+            return f"{said}; ask whoever runs the cluster for that right, or use another context"
+        case Unauthorized():
+            return f"the server does not know who asks ({said}); use another kubeconfig, or a token that still holds"
+        case _:
+            return said
+
+
+def _first(error: Exception) -> Exception:
+    """The error, or the first of a group."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def of_server(*, everywhere: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a verb the options that say which server and namespace, and the Server as its first argument.
+
+    `everywhere` adds -A, for verbs that can be about all namespaces.
+    """
+
+    def decorate(verb: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(verb)
+        def called(
+            cluster: Cluster,
+            *,
+            kubeconfig: Path | None,
+            context: str,
+            namespace: str,
+            all_namespaces: bool = False,
+            **rest: Any,
+        ) -> Any:
+            if namespace and all_namespaces:
+                raise click.UsageError("-n names one namespace and -A all of them; give one of the two")
+            server = _server(cluster, kubeconfig=kubeconfig, context=context)
+            chosen = Server(server.kubeconfig, context, namespace, all_namespaces, server.cluster)
+            return verb(chosen, **rest)
+
+        file = click.Path(path_type=Path, dir_okay=False)
+        options = [
+            click.option(
+                "-n", "--namespace", default="", metavar="NAME", help="The namespace; the context's by default."
+            ),
+            click.option("--kubeconfig", type=file, help="The kubeconfig of another cluster."),
+            click.option("--context", default="", metavar="NAME", help="A context of the kubeconfig, or of your own."),
+        ]
+        if everywhere:
+            options.insert(1, click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces."))
+        wrapped = of_cluster(called)
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorate
+
+
+def _server(cluster: Cluster, *, kubeconfig: Path | None, context: str) -> Server:
+    """The server that is asked for: a kubeconfig or context that is named, else our own cluster, else kubectl's."""
+    import os
+
+    from trainplane.cluster.kubeconfig import files
+
+    asked = cluster.named_folder or cluster.name != DEFAULT
+    if kubeconfig or context:
+        if asked:
+            raise click.UsageError(
+                "--name and --data are for clusters of `up`, which need no --kubeconfig or --context"
+            )
+        return Server(kubeconfig, context)
+    if cluster.exists():
+        _must_run(cluster)
+        return Server(cluster.kubeconfig, cluster=cluster)
+    if asked or not any(path.exists() for path in files(os.environ, home=Path.home())):
+        cluster.must_exist()
+    return Server(None)
+
+
+def _must_run(cluster: Cluster) -> None:
+    from trainplane.cli.keeper import holder
+
+    if holder(cluster) is None:
+        other = "name another with --kubeconfig or --context"
+        raise Refused(f"cluster {cluster.name} is stopped; start it with: {cluster.command('up')}, or {other}")

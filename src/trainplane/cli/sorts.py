@@ -1,0 +1,117 @@
+"""The sorts of objects that `get` and `describe` know: their words, their kinds, what their tables are made from."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from trainplane.api.history import GROUP as HISTORY_GROUP
+from trainplane.api.history import KIND as HISTORY_KIND
+from trainplane.api.kinds import KINDS, Kind
+from trainplane.api.meta import Raw
+from trainplane.cli import job_rows, rows
+from trainplane.cli.outlook import READS, outlook
+from trainplane.cli.tables import Table
+from trainplane.reconcile.view import View
+
+TRAINER = "trainer.kubeflow.org"
+TRAINJOB = (TRAINER, "TrainJob")
+RUNTIMES = ((TRAINER, "ClusterTrainingRuntime"), (TRAINER, "TrainingRuntime"))
+QUEUE = ("scheduling.volcano.sh", "Queue")
+
+
+class World(NamedTuple):
+    """What a table is made from: the objects it is about, and all that is known besides."""
+
+    about: Sequence[Raw]
+    objects: Sequence[Raw]
+    now: datetime
+    namespaces: bool
+
+
+class Sort(NamedTuple):
+    """One sort of objects."""
+
+    word: str
+    names: tuple[str, ...]
+    """Other words for it; kubectl's among them."""
+    kinds: tuple[tuple[str, str], ...]
+    reads: tuple[tuple[str, str], ...]
+    """What its table is made from besides, of all namespaces."""
+    table: Callable[[World], Table]
+    next: str
+    """What to do where there are none."""
+
+
+def _jobs(world: World) -> Table:
+    found = outlook(world.objects, world.now)
+    return job_rows.job_table(world.about, found, world.now, namespaces=world.namespaces)
+
+
+def _runtimes(world: World) -> Table:
+    return rows.runtime_table(world.about, View(world.objects), world.now, namespaces=world.namespaces)
+
+
+def _nodes(world: World) -> Table:
+    return rows.node_table(world.about, View(world.objects), world.now)
+
+
+def _queues(world: World) -> Table:
+    found = outlook(world.objects, world.now)
+    return rows.queue_table(world.about, View(world.objects), found, world.now)
+
+
+def _pods(world: World) -> Table:
+    return rows.pod_table(world.about, world.now, namespaces=world.namespaces)
+
+
+SORTS = (
+    Sort(
+        "jobs",
+        ("job", "trainjobs", "trainjob", "tj"),
+        (TRAINJOB,),
+        READS,
+        _jobs,
+        "send one with: trainplane kubectl apply -f job.yaml; those that have ended and are gone: {history}",
+    ),
+    Sort(
+        "runtimes",
+        ("runtime", "trainingruntimes", "trainingruntime", "clustertrainingruntimes", "tr", "ctr"),
+        RUNTIMES,
+        (TRAINJOB,),
+        _runtimes,
+        "apply one, or start a cluster with `trainplane up`, which brings some",
+    ),
+    Sort(
+        "nodes",
+        ("node", "no"),
+        (("", "Node"),),
+        (("", "Pod"),),
+        _nodes,
+        "start the cluster with nodes: trainplane up --nodes 4 --simulate",
+    ),
+    Sort("queues", ("queue", "q"), (QUEUE,), READS, _queues, ""),
+    Sort("pods", ("pod", "po"), (("", "Pod"),), (), _pods, "jobs make them; see what jobs wait for: {why}"),
+)
+
+_ROWS: dict[tuple[str, str], Kind] = {}
+for _row in KINDS:
+    _ROWS.setdefault((_row.group, _row.kind), _row)
+WORDS = {name: sort for sort in SORTS for name in (sort.word, *sort.names)}
+
+
+def kind_row(group: str, kind: str) -> Kind:
+    """The row of a kind."""
+    return _ROWS[group, kind]
+
+
+def sort_of(word: str) -> Sort:
+    """The sort that a word of the command line names; refuses others with the nearest one."""
+    found = WORDS.get(word.casefold())
+    if found is None:
+        from trainplane.cli.group import refuse
+
+        refuse(word, "sort of object", [*(sort.word for sort in SORTS), *WORDS])
+    return found
+
+
+RECORD = (HISTORY_GROUP, HISTORY_KIND)

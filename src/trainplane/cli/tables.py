@@ -1,0 +1,158 @@
+"""Tables for people and for pipes: as wide as the terminal at most, and cut nowhere when another program reads."""
+
+import os
+import re
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import click
+
+NONE = "-"
+"""A cell with nothing in it; one word, so that `awk` counts the same columns in every row."""
+GAP = 2
+SMALLEST = 8
+"""No column is cut to less than this, whatever the terminal."""
+_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+"""What would move the cursor, change colours or turn the text around: what others say must not."""
+_COLOURS = {
+    "Running": "green",
+    "Complete": "green",
+    "Ready": "green",
+    "Starting": "cyan",
+    "Pending": "yellow",
+    "Suspended": "blue",
+    "Failed": "red",
+    "NotReady": "red",
+    "Warning": "yellow",
+}
+
+
+class Column(NamedTuple):
+    """A column: its head, and how it behaves."""
+
+    head: str
+    wide: bool = False
+    """Shown with `-o wide` alone."""
+    prose: bool = False
+    """Sentences: cut before any other column is."""
+
+
+class Table(NamedTuple):
+    """Columns and rows; a row has a cell for each column, wide ones included."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+
+    def narrowed(self, *, wide: bool) -> "Table":
+        """The table with the columns that are asked for."""
+        if wide:
+            return self
+        kept = [i for i, column in enumerate(self.columns) if not column.wide]
+        return Table([self.columns[i] for i in kept], [[row[i] for i in kept] for row in self.rows])
+
+
+def lines(table: Table, *, width: int | None = None, head: bool = True, beside: Table | None = None) -> list[str]:
+    """The table as text; with a width, cut so that no line is longer, as far as that is possible.
+
+    `beside` is a table of the same columns that these lines are to be in line with.
+    """
+    cells = [[clean(cell) or NONE for cell in row] for row in table.rows]
+    others = [[clean(cell) for cell in row] for row in beside.rows] if beside else []
+    titles = [column.head for column in table.columns]
+    widths = [max(measure(row[i]) for row in (titles, *cells, *others)) for i in range(len(titles))]
+    if width is not None:
+        widths = fitted(widths, table.columns, width)
+    return [_line(row, widths) for row in ((titles, *cells) if head else cells)]
+
+
+def fitted(widths: Sequence[int], columns: Sequence[Column], width: int) -> list[int]:
+    """The widths of columns in a terminal: prose gives way first, then the widest, and heads stay whole."""
+    found = list(widths)
+    over = sum(found) + GAP * (len(found) - 1) - width
+    least = [max(SMALLEST, len(column.head)) for column in columns]
+    for may in ([column.prose for column in columns], [True] * len(columns)):
+        while over > 0:
+            loose = [i for i, allowed in enumerate(may) if allowed and found[i] > least[i]]
+            if not loose:
+                break
+            widest = max(loose, key=lambda i: found[i])
+            found[widest] -= 1
+            over -= 1
+    return found
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    parts = [cut(cell, size) for cell, size in zip(row, widths, strict=True)]
+    padded = [part + " " * (size - measure(part)) for part, size in zip(parts, widths, strict=True)]
+    return (" " * GAP).join(padded).rstrip()
+
+
+def cut(text: str, size: int) -> str:
+    """The text in so many columns of a terminal, with … where it is cut."""
+    if measure(text) <= size:
+        return text
+    kept, used = "", 0
+    for char in text:
+        used += _width(char)
+        if used > size - 1:
+            break
+        kept += char
+    return f"{kept}…"
+
+
+def measure(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def _width(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def clean(text: str) -> str:
+    """The text on one line, without anything that a terminal would obey."""
+    return _UNSHOWN.sub(" ", text).strip()
+
+
+def terminal_width() -> int | None:
+    """How wide the terminal is; None where the output goes elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def show(table: Table, *, wide: bool = False) -> None:
+    """Print a table."""
+    head, *rows = lines(table.narrowed(wide=wide), width=terminal_width())
+    say(click.style(head, bold=True))
+    for line in rows:
+        say(coloured(line))
+
+
+def coloured(line: str) -> str:
+    """The line with the first word that tells a state in its colour."""
+    for word in line.split():
+        if word in _COLOURS:
+            return line.replace(word, click.style(word, fg=_COLOURS[word]), 1)
+    return line
+
+
+def say(line: str = "") -> None:
+    """Print a line; colours go only to a terminal, and only where NO_COLOR is not set."""
+    click.echo(line, color=False if "NO_COLOR" in os.environ else None)
+
+
+def hint(line: str) -> None:
+    """What to do next: for people alone, not for programs that read a table."""
+    if sys.stdout.isatty():
+        say(click.style(line, dim=True))
+
+
+def pairs(found: Iterable[tuple[str, str]], *, indent: str = "  ") -> list[str]:
+    """Words and what is said of them, one beneath the other; those without anything to say are left out."""
+    there = [(word, clean(text)) for word, text in found if text]
+    width = max((len(word) for word, _ in there), default=0)
+    return [f"{indent}{word:<{width}}  {text}" for word, text in there]
