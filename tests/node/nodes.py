@@ -19,8 +19,7 @@ from trainplane.control import clock
 from trainplane.controllers import admission
 from trainplane.furniture import companions
 from trainplane.node import machine
-from trainplane.node.machine import Running, Settings
-from trainplane.node.process import ProcessRunner
+from trainplane.node.machine import Settings
 from trainplane.node.restarts import Pace
 
 NAMESPACE = "ns"
@@ -31,7 +30,7 @@ QUICK = Pace(first=0.2, most=0.8)
 class Nodes:
     """An Api and the nodes that run its pods."""
 
-    def __init__(self, api: Api, running: Running, folder: Path) -> None:
+    def __init__(self, api: Api, running: machine.Nodes, folder: Path) -> None:
         self.api = api
         self.running = running
         self.folder = folder
@@ -76,7 +75,9 @@ class Nodes:
         await asyncio.sleep(0.05)
         row = kind_of("events.k8s.io/v1", "Event") or KINDS[0]
         found = (await self.api.list(row)).items
-        return [(each["reason"], each["note"]) for each in sorted(found, key=lambda each: str(each["metadata"]["name"]))]
+        return [
+            (each["reason"], each["note"]) for each in sorted(found, key=lambda each: str(each["metadata"]["name"]))
+        ]
 
 
 @asynccontextmanager
@@ -108,15 +109,12 @@ async def serving(api: Api, folder: Path, *, count: int = 1, **settings: Any) ->
     async def token(namespace: str, account: str, spec: Raw) -> str:
         return f"token of {namespace}/{account} for {spec['boundObjectRef']['name']}"
 
-    runner = ProcessRunner(folder)
-    await runner.sweep()
-    wanted = Settings(count, runner="process", **{"pace": QUICK, **settings})
-    async with machine.running(
-        wanted, api, clock, folder=folder, runner=runner, token=token, api=("127.0.0.1", 6443)
-    ) as running:
-        for agent in running.agents:
+    wanted = Settings(count, **{"runner": "process", "pace": QUICK, **settings})
+    made = machine.Nodes(wanted, api, clock, folder=folder)
+    async with made.running(await machine.choose(wanted, folder), token=token, api=("127.0.0.1", 6443)):
+        for agent in made.agents:
             await agent.synced.wait()
-        yield Nodes(api, running, folder)
+        yield Nodes(api, made, folder)
 
 
 def ref(name: str) -> Ref:

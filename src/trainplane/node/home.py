@@ -12,7 +12,7 @@ from trainplane.api.ref import Ref
 from trainplane.cluster.client import Client
 from trainplane.control.record import Clock
 from trainplane.node.devices import Devices
-from trainplane.node.images import Mapping as ImageMapping
+from trainplane.node.images import ImageMapping
 from trainplane.node.lifecycle import Said
 from trainplane.node.logs import Logs
 from trainplane.node.restarts import Pace
@@ -64,7 +64,6 @@ class Home:
     clock: Clock
     logs: Logs
     folders: Folders
-    say: Say
     token: Token
     devices: Devices
     address: str
@@ -75,6 +74,7 @@ class Home:
     images: Sequence[ImageMapping] = ()
     pace: Pace = field(default_factory=Pace)
     egress: bool = True
+    say: Say = lambda _pod, _said: None
 
 
 def job_of(pod: Raw) -> str:

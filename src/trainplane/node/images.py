@@ -15,7 +15,7 @@ ON_HOST = "ImageOnHost"
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class ImageMapping:
     """An entry of the user's settings: images whose name fits the pattern are run in this place."""
 
     pattern: str
@@ -40,7 +40,7 @@ class Place:
     is_mapped: bool = True
 
 
-def place(image: str, mappings: Sequence[Mapping]) -> Place:
+def place(image: str, mappings: Sequence[ImageMapping]) -> Place:
     """Where an image's containers run: by the first entry that fits, else on the host."""
     for mapping in mappings:
         if fnmatchcase(image, mapping.pattern):

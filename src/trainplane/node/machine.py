@@ -5,8 +5,9 @@ import logging
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from trainplane.api.kinds import KINDS, Kind
 from trainplane.api.meta import Raw
@@ -18,7 +19,7 @@ from trainplane.control.unseen import Unseen
 from trainplane.node import devices, heartbeat
 from trainplane.node.agent import Agent
 from trainplane.node.home import Folders, Home, Token
-from trainplane.node.images import Mapping as ImageMapping
+from trainplane.node.images import ImageMapping
 from trainplane.node.logs import KEPT, Logs
 from trainplane.node.names import names
 from trainplane.node.namespaced.client import Unable
@@ -30,23 +31,26 @@ from trainplane.node.streams import NodeStreams
 
 AUTO, NAMESPACED, PROCESS = "auto", "namespaced", "process"
 RUNNERS = (AUTO, NAMESPACED, PROCESS)
+STATE = "node"
+"""The folder of what nodes keep for themselves."""
 CALM = 0.01
 """Seconds in which changes of names are gathered."""
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """How the nodes of this machine are."""
 
     nodes: int
     runner: str = AUTO
     prefix: str = "node-"
-    images: Sequence[ImageMapping] = ()
+    images: tuple[ImageMapping, ...] = ()
     egress: bool = True
+    """Whether pods may reach what is outside the cluster."""
     kept_logs: int = KEPT
-    pace: Pace = field(default_factory=Pace)
+    """How many bytes are kept of the logs of pods that are gone."""
+    pace: Pace = Pace()
 
 
 async def choose(settings: Settings, folder: Path) -> Runner:
@@ -54,11 +58,11 @@ async def choose(settings: Settings, folder: Path) -> Runner:
 
     Raises Unable where the one that was asked for cannot work.
     """
-    plain, ended = ProcessRunner(folder), list[str]()
+    plain, ended = ProcessRunner(folder / STATE), list[str]()
     ended += await plain.sweep()
     runner: Runner = plain
     if settings.runner != PROCESS and sys.platform == "linux":
-        best = NamespacedRunner(folder / "namespaced", egress=settings.egress)
+        best = NamespacedRunner(folder / STATE / "namespaced", egress=settings.egress)
         try:
             ended += await best.sweep()
             runner = best
@@ -71,81 +75,78 @@ async def choose(settings: Settings, folder: Path) -> Runner:
     return runner
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """Nodes that run pods."""
+class Nodes:
+    """The nodes of this machine."""
 
-    runner: Runner
-    agents: Sequence[Agent]
-    streams: NodeStreams
-    folders: Folders
+    def __init__(self, settings: Settings, client: Client, clock: Clock, *, folder: Path) -> None:
+        """What they keep lies in the folder: logs, what jobs leave behind, and what claims hold."""
+        self.agents: Sequence[Agent] = ()
+        """None before `running`."""
+        self.folders = Folders(folder / STATE, folder / "jobs", folder / "volumes")
+        self.logs = Logs(folder / STATE / "logs", kept=settings.kept_logs)
+        self.streams = NodeStreams(client, lambda: self.agents)
+        self._settings = settings
+        self._client = client
+        self._clock = clock
+        self._folder = folder
 
+    @asynccontextmanager
+    async def running(self, runner: Runner, *, token: Token, api: tuple[str, int]) -> AsyncIterator[None]:
+        """Run pods as long as the context lasts; `api` is where they reach the cluster's API.
 
-@asynccontextmanager
-async def running(
-    settings: Settings,
-    client: Client,
-    clock: Clock,
-    *,
-    folder: Path,
-    runner: Runner,
-    token: Token,
-    api: tuple[str, int],
-) -> AsyncIterator[Running]:
-    """Nodes that run pods as long as the context lasts; `api` is where pods reach the cluster's API.
+        The Runner, which `choose` has found, is closed at the end.
+        """
+        try:
+            for each in (self.folders.state, self.folders.jobs, self.folders.claims):
+                each.mkdir(parents=True, exist_ok=True)
+            self.agents = self._agents(runner, token=token, api=api)
+            async with asyncio.TaskGroup() as tasks:
+                work = [tasks.create_task(agent.run(), name=agent.home.node) for agent in self.agents]
+                work.append(tasks.create_task(_name(self._client, runner), name="names"))
+                try:
+                    yield
+                finally:
+                    for task in work:
+                        task.cancel()
+        finally:
+            await runner.close()
 
-    The Runner, which `choose` has found, is closed at the end.
-    """
-    folders = Folders(folder / "run", folder / "jobs", folder / "claims")
-    for each in (folders.state, folders.jobs, folders.claims):
-        each.mkdir(parents=True, exist_ok=True)
-    machine, logs = heartbeat.Machine.this(folder), Logs(folder / "logs", kept=settings.kept_logs)
-    shares = devices.share(devices.find(), settings.nodes)
-    agents = list[Agent]()
-    for i in range(settings.nodes):
-        own = devices.Devices(shares[i])
-        capacity, name = machine.slice(settings.nodes, own), f"{settings.prefix}{i}"
-        home = Home(
-            name,
-            client,
-            runner,
-            clock,
-            logs,
-            folders,
-            say=lambda _pod, _said: None,
-            token=token,
-            devices=own,
-            address=runner.gateway,
-            allocatable=capacity,
-            api_host=api[0],
-            api_port=api[1],
-            images=settings.images,
-            pace=settings.pace,
-            egress=settings.egress,
-        )
-        beat = heartbeat.Heartbeat(
-            name,
-            client,
-            clock,
-            capacity=capacity,
-            devices=own,
-            address=runner.gateway,
-            runner=runner.name,
-            abilities=lambda: runner.abilities,
-            folder=folder,
-        )
-        agents.append(Agent(home, beat))
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            work = [tasks.create_task(agent.run(), name=agent.home.node) for agent in agents]
-            work.append(tasks.create_task(_name(client, runner), name="names"))
-            try:
-                yield Running(runner, agents, NodeStreams(client, lambda: agents), folders)
-            finally:
-                for task in work:
-                    task.cancel()
-    finally:
-        await runner.close()
+    def _agents(self, runner: Runner, *, token: Token, api: tuple[str, int]) -> list[Agent]:
+        count, machine = self._settings.nodes, heartbeat.Machine.this(self._folder)
+        agents = list[Agent]()
+        for i, share in enumerate(devices.share(devices.find(), count)):
+            own, name = devices.Devices(share), f"{self._settings.prefix}{i}"
+            capacity = machine.slice(count, own)
+            home = Home(
+                name,
+                self._client,
+                runner,
+                self._clock,
+                self.logs,
+                self.folders,
+                token=token,
+                devices=own,
+                address=runner.gateway,
+                allocatable=capacity,
+                api_host=api[0],
+                api_port=api[1],
+                images=self._settings.images,
+                pace=self._settings.pace,
+                egress=self._settings.egress,
+            )
+            beat = heartbeat.Heartbeat(
+                name,
+                self._client,
+                self._clock,
+                capacity=capacity,
+                devices=own,
+                address=runner.gateway,
+                runner=runner.name,
+                abilities=lambda: runner.abilities,
+                folder=self._folder,
+            )
+            agents.append(Agent(home, beat))
+        return agents
 
 
 async def _name(client: Client, runner: Runner) -> None:
