@@ -27,7 +27,12 @@ MAX_DEPTH = 200
 _QUANTITY_RULE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 _RANGES = {"int32": 2**31, "int64": 2**63}
-_POINTERS = frozenset(["storageClassName", "volumeAttributesClassName", "ipFamilyPolicy", "leaseTransitions", "value"])
+_POINTERS = frozenset(
+    (
+        *("failedIndexes", "ipFamilyPolicy", "leaseTransitions", "managedBy", "storageClassName", "succeededIndexes"),
+        *("value", "volumeAttributesClassName"),
+    )
+)
 """Text that is kept though it is empty, because the API server tells absent from empty there."""
 _PLAIN_BOOLEANS = frozenset(
     (
