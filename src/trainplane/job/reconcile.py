@@ -66,7 +66,7 @@ def seen(job: Raw, pods: tuple[Raw, ...], now: datetime) -> Tally:
     """The Job's pods as they count now."""
     status: Raw = job.get("status") or {}
     tally = Tally(job["spec"], status, pods)
-    if not tally.active or target(status) != FAILURE_TARGET:
+    if target(status) != FAILURE_TARGET:
         return tally
     said = condition(status, FAILURE_TARGET) or {}
     end = Saying(FAILURE_TARGET, "True", str(said.get("reason", "")), "")

@@ -1,25 +1,29 @@
 """The JobSet controller: which Jobs, Service and claims there should be, and what the JobSet says of itself."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from trainplane.api.jobset import API_VERSION, CONTROLLER_NAME
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
-from trainplane.jobset.children import Children, deletions, find, tell_apart
+from trainplane.jobset.children import Children, Unreadable, deletions, find, tell_apart
 from trainplane.jobset.claims import missing_claims
 from trainplane.jobset.elastic import resized
 from trainplane.jobset.failure import on_failure
-from trainplane.jobset.fields import finished, is_suspended, total_replicas
+from trainplane.jobset.fields import finished, is_in_order, is_suspended, replicated_jobs, total_replicas
 from trainplane.jobset.lifetime import expire
 from trainplane.jobset.network import missing_service
-from trainplane.jobset.order import create_missing
-from trainplane.jobset.status import READY_AGAIN, Outcome, counted
+from trainplane.jobset.order import COMPLETED as STARTED
+from trainplane.jobset.order import create_missing, has_started
+from trainplane.jobset.status import READY_AGAIN, Outcome, counted, counts_of
 from trainplane.jobset.success import complete, is_complete
-from trainplane.jobset.suspend import resume, suspend
+from trainplane.jobset.suspend import RESUMED, resume, suspend
 from trainplane.reconcile.controller import Controller
-from trainplane.reconcile.decision import NOTHING, Action, Decision
-from trainplane.reconcile.view import View, group_of
+from trainplane.reconcile.decision import NOTHING, Action, Decision, Record
+from trainplane.reconcile.view import Ref, View, group_of
+
+PATIENCE = timedelta(minutes=1)
+"""When to look again at what cannot be read; a change of it is looked at sooner."""
 
 
 def reconcile(
@@ -27,8 +31,16 @@ def reconcile(
 ) -> Decision:
     """What should be done about one JobSet now; `controller` explains the options.
 
-    Raises Unreadable where a Job of the JobSet does not say of which run it is.
+    Where a Job does not say of which run it is nothing can be decided, and an event says so.
     """
+    try:
+        return decided(jobset, view, now, restart_job=restart_job, elastic_jobset=elastic_jobset)
+    except Unreadable as unreadable:
+        return Decision((Record(Ref.of(jobset), "Warning", "JobUnreadable", str(unreadable)),), again=PATIENCE)
+
+
+def decided(jobset: Raw, view: View, now: datetime, *, restart_job: bool, elastic_jobset: bool) -> Decision:
+    """What should be done about a JobSet; Unreadable where that cannot be told."""
     manager = look(jobset, "spec", "managedBy")
     if jobset["metadata"].get("deletionTimestamp") or manager not in (None, CONTROLLER_NAME):
         return NOTHING
@@ -43,11 +55,19 @@ def reconcile(
     if children.failed:
         said = on_failure(jobset, children.failed, said, now=now, restart_job=restart_job)
     elif is_complete(jobset, children.succeeded):
-        said = complete(said, now)
+        said = complete(begun(jobset, said, now), now)
     else:
         made, said = run(jobset, view, children, said, now=now, restart_job=restart_job, elastic_jobset=elastic_jobset)
         actions += made
     return Decision.of([*actions, *said.actions(jobset)])
+
+
+def begun(jobset: Raw, said: Outcome, now: datetime) -> Outcome:
+    """What is said of the start of a JobSet whose last Jobs began and ended between two looks."""
+    counts = counts_of(said.status)
+    if is_suspended(jobset) or not all(has_started(one, counts) for one in replicated_jobs(jobset)):
+        return said
+    return (said.having(STARTED, now) if is_in_order(jobset) else said).having(RESUMED, now)
 
 
 def is_all_ready(jobset: Raw, status: Raw) -> bool:
