@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -12,9 +13,11 @@ from trainplane import __version__
 from trainplane.cluster import kubeconfig
 from trainplane.cluster.account_tokens import AccountTokens
 from trainplane.cluster.api import Api
+from trainplane.cluster.audit import AuditLog
 from trainplane.cluster.certificates import Certificates
 from trainplane.cluster.collector import rarely
-from trainplane.cluster.http.app import App, Served, start
+from trainplane.cluster.http.app import App, Served
+from trainplane.cluster.http.connections import start
 from trainplane.cluster.http.questions import Access, Questions
 from trainplane.cluster.identity import Identity, signing_key
 from trainplane.cluster.log import Key
@@ -47,6 +50,8 @@ class Config(msgspec.Struct, frozen=True):
     """How many nodes are simulated."""
     size: Size = Size()
     """What each of them has."""
+    audit: Path | None = None
+    """Where every request is noted; None is nowhere."""
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -100,7 +105,8 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
     loop = Loop(deciders, api, clock, scopes={}, kinds=SERVED_KINDS)
     use = Use(loop.live, clock)
     port_file = config.folder / "port"
-    told = (use, loop.metrics.text)
+    audit = AuditLog(config.audit, now=clock.now) if config.audit else None
+    told = partial(Served, measures=use, metrics=loop.metrics.text, audit=audit)
     app, runner, port = await _start(config, api, certificates, port=config.port or _last_port(port_file), told=told)
     try:
         port_file.write_text(f"{port}\n", encoding="utf-8")
@@ -127,6 +133,8 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
     finally:
         app.closing.set()
         await runner.cleanup()
+        if audit:
+            audit.close()
 
 
 async def measure(use: Use) -> None:
@@ -137,7 +145,7 @@ async def measure(use: Use) -> None:
 
 
 async def _start(
-    config: Config, api: Api, certificates: Certificates, *, port: int, told: tuple[Use, Callable[[], str]]
+    config: Config, api: Api, certificates: Certificates, *, port: int, told: Callable[..., Served]
 ) -> tuple[App, web.ServerRunner, int]:
     """The server, at a port or at any other where that is taken."""
     folder, ground = config.folder / "pki", api.ground
@@ -150,7 +158,7 @@ async def _start(
     identity = Identity(Tokens(folder), accounts, uid=uid)
     access = Access(ground)
     questions = Questions(ground, access=access, identity=identity, accounts=accounts, now=clock.now)
-    served = Served(api, identity, questions, access, clock.now, __version__, SERVED_KINDS, *told)
+    served = told(api, identity, questions, access, clock.now, __version__, SERVED_KINDS)
     app = App(served, address=f"{config.host}:{port}")
     tls = certificates.server_context()
     try:

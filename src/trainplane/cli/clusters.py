@@ -68,11 +68,23 @@ class Cluster:
         return self.folder / "volumes"
 
     @property
+    def jobs(self) -> Path:
+        """What jobs leave behind: the output of each, and the working folders of its pods."""
+        return self.folder / "jobs"
+
+    @property
+    def audit(self) -> Path:
+        """Where requests are noted, if they are."""
+        return self.folder / "audit.log"
+
+    @property
     def disposable(self) -> tuple[Path, ...]:
         """All that a cluster puts into its folder, without what lies behind claims."""
         old_log = self.log.with_name("log.1")
         port = self.folder / "port"
-        return (self.store, self.pki, self.kubeconfig, port, self.record, self.door, self.log, old_log)
+        audits = (self.audit, *(self.audit.with_name(f"{self.audit.name}.{number}") for number in (1, 2, 3)))
+        state = (self.store, self.pki, self.folder / "node")
+        return (*state, self.kubeconfig, port, self.record, self.door, self.log, old_log, *audits)
 
     def exists(self) -> bool:
         """Whether it was ever started."""

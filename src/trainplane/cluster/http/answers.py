@@ -1,6 +1,6 @@
 """Answers: objects, lists, tables and refusals as HTTP responses, in the form that was asked for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from trainplane.api.meta import Raw
 from trainplane.cluster.discovery import Document
 from trainplane.cluster.errors import ApiError, BadRequest, NotAcceptable
 from trainplane.cluster.ground import Note
+from trainplane.cluster.http.pieces import PIECE, Pieces
 from trainplane.cluster.log import Stored
 from trainplane.cluster.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Form
 from trainplane.cluster.reads import Listed
@@ -22,21 +23,31 @@ from trainplane.cluster.tables import include_problem, partial, table
 from trainplane.cluster.wire import JSON, YAML
 
 _META = "meta.k8s.io/v1"
+NAME = web.ResponseKey("name", str)
+NOTES = web.ResponseKey("notes", list[str])
+"""What an answer keeps for the audit log: the name of what it is about, and what is to be noted of it."""
 _NOT_KEPT = ("Cache-Control", "no-cache, private")
 
 
 def respond(
-    body: Any, *, code: int = 200, form: Form, warnings: Iterable[str] = (), pretty: bool = False
+    body: Any, *, code: int = 200, form: Form, warnings: Sequence[str] = (), pretty: bool = False
 ) -> web.Response:
     """A response with a JSON value, or with JSON that is written already."""
     headers = CIMultiDict([_NOT_KEPT, ("Content-Type", form.media)])
     for warning in (each for each in warnings if not isinstance(each, Note)):
         headers.add("Warning", f"299 - {_quoted(warning)}")
-    return web.Response(status=code, body=encoded(body, form.media, pretty=pretty), headers=headers)
+    answer = web.Response(status=code, body=encoded(body, form.media, pretty=pretty), headers=headers)
+    if notes := [str(each) for each in warnings if isinstance(each, Note)]:
+        answer[NOTES] = notes
+    return answer
 
 
-def encoded(body: Any, media: str, *, pretty: bool = False) -> bytes:
+def encoded(body: Any, media: str, *, pretty: bool = False) -> bytes | Pieces:
     """A JSON value in a media type."""
+    if isinstance(body, Pieces):
+        if media == JSON and not pretty and len(body) > PIECE:
+            return body
+        body = bytes(body)
     if isinstance(body, bytes):
         if media == JSON and not pretty:
             return body
@@ -126,21 +137,23 @@ def list_in(row: Kind, found: Listed, form: Form, *, now: datetime, include: str
     return list_bytes(row, metadata, found.items)
 
 
-def list_bytes(row: Kind, metadata: Raw, items: Iterable[Stored]) -> bytes:
+def list_bytes(row: Kind, metadata: Raw, items: Iterable[Stored]) -> Pieces:
     """The JSON of a list; the items of built-in kinds are without their kind and apiVersion."""
     head = {"kind": row.list_kind, "apiVersion": row.api_version, "metadata": metadata}
-    values: Iterable[bytes] = (stored.value for stored in items)
-    if not resource_of(row).custom:
-        opening = orjson.dumps({"kind": row.kind, "apiVersion": row.api_version})[:-1] + b","
-        values = (_without(value, opening) for value in values)
-    return orjson.dumps(head)[:-1] + b',"items":[' + b",".join(values) + b"]}"
+    start = orjson.dumps(head)[:-1] + b',"items":['
+    values = [stored.value for stored in items]
+    if resource_of(row).custom or not values:
+        return Pieces(start, values, between=b",", closing=b"]}")
+    opening = orjson.dumps({"kind": row.kind, "apiVersion": row.api_version})[:-1] + b","
+    return Pieces(start + b"{", [_after(value, opening) for value in values], between=b",{", closing=b"]}")
 
 
-def _without(value: bytes, opening: bytes) -> bytes:
+def _after(value: bytes, opening: bytes) -> bytes | memoryview:
+    """An object without its kind and apiVersion, and without the brace that opens it."""
     if value.startswith(opening):
-        return b"{" + value[len(opening) :]
+        return memoryview(value)[len(opening) :]
     raw: Mapping[str, Any] = orjson.loads(value)
-    return orjson.dumps({name: item for name, item in raw.items() if name not in ("kind", "apiVersion")})
+    return orjson.dumps({name: item for name, item in raw.items() if name not in ("kind", "apiVersion")})[1:]
 
 
 def _quoted(text: str) -> str:

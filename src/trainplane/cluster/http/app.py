@@ -6,16 +6,14 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from aiohttp import web
-from aiohttp.http_exceptions import BadHttpMessage
-from aiohttp.web_protocol import RequestHandler
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.cluster.access import Attributes, User, forbidden, forbidden_details
 from trainplane.cluster.api import Api
+from trainplane.cluster.audit import AuditLog
 from trainplane.cluster.client import Streams
 from trainplane.cluster.discovery import Discovery, paths, version_info
 from trainplane.cluster.errors import (
@@ -38,6 +36,7 @@ from trainplane.cluster.http.answers import document, no_page, refusal, respond
 from trainplane.cluster.http.custom_definitions import ROW as DEFINITION
 from trainplane.cluster.http.custom_definitions import CustomDefinitions
 from trainplane.cluster.http.measures import Measures
+from trainplane.cluster.http.noting import audit_line, note
 from trainplane.cluster.http.objects import Objects, allowed_verb, read_question
 from trainplane.cluster.http.questions import Access, Questions
 from trainplane.cluster.http.watch import stream
@@ -55,9 +54,6 @@ from trainplane.cluster.wire import Plain, Request, parse
 BODY_LIMIT = 3 * 1024 * 1024
 BODY_TIME = 30.0
 """How long a client may take to send its body."""
-HEADER_LIMIT = 64 * 1024
-KEEP_ALIVE = 600.0
-"""How long an idle connection stays: one that closes just as a client writes is an error to its user."""
 METRICS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _HEALTH = ("healthz", "livez", "readyz")
 _CHECKS = ("ping", "log", "etcd")
@@ -80,6 +76,8 @@ class Served:
     """What the cluster tells of itself, in Prometheus' text form."""
     streams: Streams | None = None
     """What flows to and from pods; None where none is run."""
+    audit: AuditLog | None = None
+    """Where requests are noted."""
 
 
 class App:
@@ -99,7 +97,20 @@ class App:
         self._definitions: CustomDefinitions | None = None
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request; whatever happens, the answer is a proper one."""
+        """Answer one request, and note it where requests are noted."""
+        audit = self._served.audit
+        if audit is None:
+            return await self._handle(request)
+        began, answer = self._served.now(), None
+        try:
+            answer = await self._handle(request)
+            return answer
+        finally:
+            took = (self._served.now() - began).total_seconds()
+            audit.write(audit_line(request, answer, took=took))
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """The answer to one request; whatever happens, it is a proper one."""
         try:
             return await self._answer(request)
         except ApiError as error:
@@ -121,6 +132,8 @@ class App:
         raw_path, _, query = request.raw_path.partition("?")
         raw_path = raw_path.partition("#")[0]
         asked = parse(request.method, raw_path, query, content_type=request.headers.get("Content-Type", ""))
+        if self._served.audit:
+            note(request, user, asked)
         user = self._acting(request, user, asked)
         self._check_access(user, asked, method=request.method)
         if isinstance(asked, Plain):
@@ -375,46 +388,3 @@ _PATH_VERBS = {"GET": "get", "POST": "post", "PUT": "put", "PATCH": "patch", "DE
 
 def _agent(request: web.BaseRequest) -> str:
     return request.headers.get("User-Agent", "").partition("/")[0] or "unknown"
-
-
-class _Handler(RequestHandler):
-    """aiohttp's handler of one connection, with a Status for what it refuses itself."""
-
-    __slots__ = ()
-
-    def handle_error(
-        self,
-        request: web.BaseRequest,  # noqa: ARG002 - aiohttp's signature
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        """The answer to what is no HTTP, or too much of it."""
-        if isinstance(exc, BadHttpMessage) or status == 400:
-            answer = refusal(BadRequest(message or "the request is not HTTP that can be read"))
-        else:
-            answer = refusal(InternalError("an internal error occurred"))
-        answer.force_close()
-        return answer
-
-
-class _Server(web.Server):
-    def __call__(self) -> Any:
-        return _Handler(self, loop=self._loop, **self._kwargs)
-
-
-async def start(app: App, *, host: str, port: int, tls: Any) -> tuple[web.ServerRunner, int]:
-    """Serve at an address; returns what stops it, and the port."""
-    server = _Server(
-        app.handle,
-        max_line_size=HEADER_LIMIT,
-        max_field_size=HEADER_LIMIT,
-        access_log=None,
-        keepalive_timeout=KEEP_ALIVE,
-    )
-    runner = web.ServerRunner(server, shutdown_timeout=5.0)
-    await runner.setup()
-    site = web.TCPSite(runner, host, port, ssl_context=tls)
-    await site.start()
-    (address, *_) = runner.addresses
-    return runner, int(address[1])

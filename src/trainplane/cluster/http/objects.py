@@ -16,7 +16,7 @@ from trainplane.cluster.api import Api
 from trainplane.cluster.bodies import Body, NotReadable, read_json, read_yaml, unrecognized
 from trainplane.cluster.errors import BadRequest, MethodNotAllowed, NotFound, UnsupportedMediaType
 from trainplane.cluster.ground import Answer, Call
-from trainplane.cluster.http.answers import list_in, object_in, respond
+from trainplane.cluster.http.answers import NAME, list_in, object_in, respond
 from trainplane.cluster.log import Stored
 from trainplane.cluster.negotiation import Form, body_form, patch_form
 from trainplane.cluster.options import APPLY_PATCH, delete_options
@@ -53,7 +53,9 @@ class Objects:
         body = made.encoded if made.encoded is not None and not form.kind else None
         if body is None:
             body = object_in(made.object, form, now=self._now(), include=asked.options.include_object)
-        return respond(body, code=made.code, form=form, warnings=made.warnings, pretty=pretty)
+        answer = respond(body, code=made.code, form=form, warnings=made.warnings, pretty=pretty)
+        answer[NAME] = (made.object.get("metadata") or {}).get("name", "")
+        return answer
 
     def call(self, asked: Request, row: Kind, *, user: User, agent: str) -> Call:
         """What is asked of the Api, of the kind behind a view where it is one."""
