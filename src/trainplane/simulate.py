@@ -25,6 +25,7 @@ from trainplane.control.virtual import VirtualClock
 from trainplane.controllers import admission, controllers
 from trainplane.furniture import companions, furnish
 from trainplane.node.simulated import Size, simulated
+from trainplane.node.use import Use
 
 TRAINJOB = ("trainer.kubeflow.org", "TrainJob")
 ENDS = frozenset(("Complete", "Failed"))
@@ -55,11 +56,12 @@ class World:
         """Everybody at work until the block ends; they reach the API through a Client where one is given."""
         loop = Loop(self.controllers, client or self.api, self.clock, scopes={}, kinds=SERVED_KINDS)
         async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(loop.run())
+            at_work = (tasks.create_task(loop.run()), tasks.create_task(Use(loop.live, self.clock).run()))
             try:
                 yield loop
             finally:
-                task.cancel()
+                for task in at_work:
+                    task.cancel()
 
 
 @asynccontextmanager

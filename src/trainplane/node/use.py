@@ -1,5 +1,6 @@
 """Use: what pods and nodes use, as the metrics API tells it; runners report it, and scripts of simulated pods do."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
@@ -59,6 +60,12 @@ class Use:
             name = node["metadata"]["name"]
             if name in used or (is_simulated(node) and not is_lost(node)):
                 yield node_metrics(node, used.get(name, ()), now=self._clock.now())
+
+    async def run(self) -> None:
+        """Have autoscalers know what pods use, until cancelled."""
+        while True:
+            await asyncio.sleep(PERIOD.total_seconds())
+            self.show()
 
     def show(self) -> None:
         """Put what pods use where autoscalers look for it, and take away what is no longer so."""
