@@ -35,6 +35,9 @@ _SELINUX_TYPES = ("", "container_t", "container_init_t", "container_kvm_t", "con
 _VOLUMES = ("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret")
 """The volumes of the restricted level."""
 _SECCOMP = ("RuntimeDefault", "Localhost")
+_HOSTS = ("hostNetwork", "hostPID", "hostIPC")
+_TOLD = frozenset(("securityContext", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"))
+"""Of a container, what the baseline level has something to say of, but for its ports."""
 
 
 class Violation(NamedTuple):
@@ -61,6 +64,19 @@ class Check(NamedTuple):
 def _containers(spec: Spec) -> Iterator[Spec]:
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         yield from spec.get(kind) or ()
+
+
+def asks_nothing(spec: Spec) -> bool:
+    """Whether a pod has none of what the checks of the baseline level look at, as nearly all have not."""
+    if spec.get("securityContext") or any(map(spec.get, _HOSTS)):
+        return False
+    if any("hostPath" in each for each in spec.get("volumes") or ()):
+        return False
+    return all(_TOLD.isdisjoint(each) and not _host_port(each) for each in _containers(spec))
+
+
+def _host_port(container: Spec) -> bool:
+    return any(port.get("hostPort") for port in container.get("ports") or ())
 
 
 def _where(spec: Spec, is_bad: Callable[[Spec], Any]) -> list[str]:
@@ -109,7 +125,7 @@ def _capabilities(spec: Spec, _: int) -> Violation | None:
 
 
 def _host_namespaces(spec: Spec, _: int) -> Violation | None:
-    found = [f"{name}=true" for name in ("hostNetwork", "hostPID", "hostIPC") if spec.get(name)]
+    found = [f"{name}=true" for name in _HOSTS if spec.get(name)]
     return Violation("host namespaces", ", ".join(found)) if found else None
 
 

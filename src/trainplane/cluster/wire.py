@@ -5,6 +5,7 @@ Nothing here opens a socket: the server, the client and the SDK are thin shells 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -202,6 +203,7 @@ def event_line(kind: str, obj: Raw) -> bytes:
     return msgspec.json.encode({"type": kind, "object": obj}) + b"\n"
 
 
+@lru_cache(maxsize=512)
 def event_line_of(kind: str, encoded: bytes) -> bytes:
     """The same for an object that is JSON already, so that a change is written once for all who watch."""
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), encoded.strip())
