@@ -12,7 +12,7 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
 def parse(text: str) -> timedelta:
     """A duration; raises ValueError."""
     if not re.fullmatch(rf"(?:{_PART.pattern})+", text):
-        raise ValueError(text)
+        raise ValueError(f"{text!r} is not a time; write one such as 90s, 30m, 12h or 7d")
     return sum((timedelta(**{_UNITS[unit]: float(number)}) for number, unit in _PART.findall(text)), timedelta())
 
 
@@ -22,9 +22,8 @@ def duration(ctx: click.Context, parameter: click.Parameter, value: str | None) 
         return None
     try:
         return timedelta(seconds=float(value)) if value.replace(".", "", 1).isdecimal() else parse(value)
-    except (ValueError, OverflowError):
-        said = f"{value!r} is not a time; write one such as 90s, 30m, 12h or 7d"
-        raise click.BadParameter(said, ctx, parameter) from None
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter(str(error), ctx, parameter) from None
 
 
 def readable(span: timedelta | None) -> str:

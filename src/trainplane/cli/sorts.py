@@ -4,10 +4,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+import click
+
 from trainplane.api.history import GROUP as HISTORY_GROUP
 from trainplane.api.history import KIND as HISTORY_KIND
 from trainplane.api.kinds import KINDS, Kind
 from trainplane.api.meta import Raw
+from trainplane.api.problem import did_you_mean
 from trainplane.cli import job_rows, rows
 from trainplane.cli.outlook import READS, outlook
 from trainplane.cli.tables import Table
@@ -108,9 +111,10 @@ def sort_of(word: str) -> Sort:
     """The sort that a word of the command line names; refuses others with the nearest one."""
     found = WORDS.get(word.casefold())
     if found is None:
-        from trainplane.cli.group import refuse
-
-        refuse(word, "sort of object", [*(sort.word for sort in SORTS), *WORDS])
+        near = did_you_mean(word, WORDS)
+        words = ", ".join(sort.word for sort in SORTS)
+        todo = f"did you mean {near!r}?" if near else f"use one of {words}; of one job: trainplane get jobs {word}"
+        raise click.UsageError(f"there is no sort of object {word!r}; {todo}")
     return found
 
 
