@@ -4,6 +4,7 @@ import os
 import resource
 import socket
 import sys
+import traceback
 from typing import NoReturn
 
 from trainplane.node.namespaced import channel, kernel
@@ -68,5 +69,9 @@ def _serve(end: socket.socket, hello: channel.Message) -> NoReturn:
         os._exit(1)
     try:
         server.serve()
+    except BaseException:
+        # It goes to the log in the Runner's folder; whoever asked hears that the fork server has ended.
+        traceback.print_exc()
+        raise
     finally:
         os._exit(0)

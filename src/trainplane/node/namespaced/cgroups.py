@@ -158,7 +158,8 @@ class Version1:
 
     def doors(self, name: str) -> Sequence[str]:
         """The files to write 0 into to move oneself in, one per controller."""
-        return [f"{folder}/{name}/cgroup.procs" for folder in self.folders]
+        # A process of one thread moves by `tasks` too, without the lock that every fork waits for: 0.1 ms, not 10.
+        return [f"{folder}/{name}/tasks" for folder in self.folders]
 
     def kills(self, name: str) -> int:
         """How often the kernel has killed in a group for want of memory."""

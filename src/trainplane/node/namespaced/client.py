@@ -36,7 +36,9 @@ class Lost(Exception):
 class ForkServer:
     """A fork server, as long as it runs."""
 
-    def __init__(self, *, hear: Callable[[Message, int], None], lost: Callable[[], None]) -> None:
+    def __init__(self, log: Path, *, hear: Callable[[Message, int], None], lost: Callable[[], None]) -> None:
+        """`log` is where it writes what went wrong with itself."""
+        self._log = log
         self._hear = hear
         self._lost = lost
         self._end: socket.socket | None = None
@@ -57,13 +59,15 @@ class ForkServer:
 
     async def start(self, hello: Message) -> None:
         """Start it; raises Unable where the kernel refuses."""
+        await self._bury()
         ours, theirs = channel.pair()
         root = str(Path(__file__).resolve().parents[3])
-        with theirs:
+        with theirs, self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
                 [sys.executable, "-I", "-S", "-c", LINE, root, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
+                stderr=log,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
                 cwd="/",
@@ -178,16 +182,20 @@ class ForkServer:
 
     async def stop(self) -> None:
         """Have it end everything and itself, and wait until it has."""
-        process, self._process = self._process, None
         if self._end is not None:
             # The fork server reads the end of the stream and ends what it made.
             self._closed()
-        if process is not None:
-            try:
-                await asyncio.to_thread(process.wait, _END_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        await self._bury()
+
+    async def _bury(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        try:
+            await asyncio.to_thread(process.wait, _END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _give_ranges(pid: int, hello: Message) -> None:

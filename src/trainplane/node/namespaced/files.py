@@ -51,10 +51,13 @@ def all_files(
 ) -> dict[str, str]:
     """Every file of its own that a container has below /etc."""
     name = identity.NAME if uid else "root"
+    # In the host's network names are looked up as the host does it; its own files may be links into its /run.
+    named = {each: "".join(f"{line}\n" for line in _lines(f"/etc/{each}")) for each in ("hosts", "resolv.conf")}
+    if not box.host_network:
+        named = {"hosts": hosts(box, addresses), "resolv.conf": resolv_conf(box, gateway=gateway)}
     return {
-        "hosts": hosts(box, addresses),
+        **named,
         "hostname": f"{box.hostname}\n",
-        "resolv.conf": resolv_conf(box, gateway=gateway),
         "nsswitch.conf": _NSSWITCH,
         "passwd": identity.passwd(_lines("/etc/passwd"), uid=uid, gid=gid),
         "group": identity.group(_lines("/etc/group"), gid=gid, groups=groups),

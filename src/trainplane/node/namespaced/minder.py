@@ -34,7 +34,7 @@ def container(order: Mapping[str, Any], control: socket.socket) -> NoReturn:
         _fail(control, CREATE, str(error))
     except OSError as error:
         _fail(control, CREATE, f"the container's surroundings cannot be made: {error}")
-    _mind(_launch(order, control, doors), control)
+    _mind(_launch(order, control, doors, is_first=True), control)
 
 
 def guest(order: Mapping[str, Any], control: socket.socket) -> NoReturn:
@@ -45,7 +45,7 @@ def guest(order: Mapping[str, Any], control: socket.socket) -> NoReturn:
         _join(order["namespaces"])
     except OSError as error:
         _fail(control, CREATE, f"the container cannot be entered: {error}")
-    _mind(_launch(order, control, doors), control)
+    _mind(_launch(order, control, doors, is_first=False), control)
 
 
 def _detach(order: Mapping[str, Any], control: socket.socket) -> None:
@@ -57,6 +57,14 @@ def _detach(order: Mapping[str, Any], control: socket.socket) -> None:
     if _ready([control.fileno()], wait=False):
         os._exit(1)
     kernel.prctl(kernel.PR_SET_NAME, b"minder")
+
+
+def _humble(owner: tuple[int, int]) -> None:
+    """Be the program's user on the host, and nothing more: so it can signal process 1, but not look into it."""
+    os.setresgid(owner[1], owner[1], owner[1])
+    os.setresuid(owner[0], owner[0], owner[0])
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    kernel.die_with_parent()
 
 
 def _join(namespaces: Mapping[str, int]) -> None:
@@ -71,14 +79,17 @@ def _fail(control: socket.socket, reason: str, message: str) -> NoReturn:
     os._exit(1)
 
 
-def _launch(order: Mapping[str, Any], control: socket.socket, doors: list[int]) -> int:
+def _launch(order: Mapping[str, Any], control: socket.socket, doors: list[int], *, is_first: bool) -> int:
     """Start the program; returns its number here, once it runs."""
     _listen_to_signals()
     listening, speaking = os.pipe()
+    waiting, going = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(listening)
+        os.close(going)
         try:
+            os.read(waiting, 1)
             _become(order, control, doors)
         except OSError as error:
             os.write(speaking, f"{CREATE}:{error.strerror}: {error.filename or ''}".encode())
@@ -87,6 +98,10 @@ def _launch(order: Mapping[str, Any], control: socket.socket, doors: list[int]) 
         finally:
             os._exit(128)
     os.close(speaking)
+    os.close(waiting)
+    if is_first:
+        _humble(order["plan"]["owner"])
+    os.close(going)
     wrong = b""
     while part := os.read(listening, 65536):
         wrong += part

@@ -4,6 +4,7 @@ import asyncio
 import ipaddress
 import struct
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 PORT = 53
 _A, _PTR, _ANY, _IN = 1, 12, 255, 1
@@ -115,8 +116,8 @@ class Datagrams(asyncio.DatagramProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Remember where answers go out."""
-        if isinstance(transport, asyncio.DatagramTransport):
-            self._transport = transport
+        # Python 3.11's own datagram transport does not call itself one.
+        self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         """Answer a query."""

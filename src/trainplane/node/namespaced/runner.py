@@ -36,6 +36,8 @@ from trainplane.node.runner import (
 
 _REASONS = {minder.START: START_ERROR, minder.CREATE: CREATE_ERROR}
 _EXITS = 4096
+_SYSCTLS = ("net.", "kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
+"""Those that belong to a namespace; all others are the whole machine's."""
 
 
 @dataclass(slots=True)
@@ -53,8 +55,12 @@ class NamespacedRunner:
     name = "namespaced"
     gateway = GATEWAY
 
-    def __init__(self, folder: Path, *, egress: bool = True) -> None:
-        """`folder` is the Runner's own, and outlives it: by it the next life finds what this one left."""
+    def __init__(self, folder: Path, *, egress: bool = True, environment: Mapping[str, str] = os.environ) -> None:
+        """`folder` is the Runner's own, and outlives it: by it the next life finds what this one left.
+
+        `environment` names the proxy that the machine itself uses, where it has one.
+        """
+        self._environment = environment
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._notes = Notes(folder)
@@ -62,13 +68,14 @@ class NamespacedRunner:
         self._rootless = os.geteuid() != 0
         self._ranges = ranges() if self._rootless else None
         self._groups: cgroups.Cgroups | None = None
-        self._server = ForkServer(hear=self._hear, lost=self._lost)
+        self._server = ForkServer(folder / "server.log", hear=self._hear, lost=self._lost)
         self._starting = asyncio.Lock()
         self._orders: Orders | None = None
         self._addresses = Addresses()
         self._names = Names()
         self._boxes: dict[str, _Made] = {}
-        self._begun: dict[str, asyncio.Future[int]] = {}
+        self._begun: dict[str, asyncio.Future[None]] = {}
+        self._pids: dict[str, int] = {}
         self._ended: dict[str, asyncio.Future[Exit]] = {}
         self._open: list[asyncio.BaseTransport | asyncio.Server] = []
 
@@ -78,6 +85,11 @@ class NamespacedRunner:
         version = self._groups.version if self._groups else None
         has_ranges, has_users = self._ranges is not None, self._server.has_users
         return abilities(Found(self._rootless, has_ranges, has_users, version, self._egress))
+
+    @property
+    def processes(self) -> Sequence[int]:
+        """The processes that hold everything up: one that waits, and the fork server."""
+        return tuple(self._server.pids)
 
     def owner(self, box: Box, *, uid: int | None, gid: int | None) -> tuple[int, int]:
         """The user and group of the host that files must have to be theirs in a pod."""
@@ -117,7 +129,7 @@ class NamespacedRunner:
                 await asyncio.start_server(partial(converse, self._names), sock=await self._listener(PORT))
             )
             if self._egress:
-                proxy = egress.Proxy(allowed=self._may_leave, inside=self._inside, environment=os.environ)
+                proxy = egress.Proxy(allowed=self._may_leave, inside=self._inside, environment=self._environment)
                 served = await asyncio.start_server(
                     proxy.serve, sock=await self._listener(egress.PORT), limit=egress.HEAD_BYTES
                 )
@@ -136,6 +148,8 @@ class NamespacedRunner:
 
     async def make(self, box: Box) -> tuple[str, ...]:
         """Make a box: namespaces for network, names and shared memory, with an address."""
+        if foreign := [name for name in box.sysctls if not name.startswith(_SYSCTLS)]:
+            raise NotStarted(CREATE_ERROR, f"a pod has no sysctl {', '.join(foreign)} of its own; remove it")
         try:
             await self._serve()
             ip = "" if box.host_network else self._addresses.take()
@@ -193,7 +207,7 @@ class NamespacedRunner:
         try:
             files = (stdio.stdin, stdio.stdout, stdio.stderr)
             await self._server.ask(verb, files=files, uid=made.box.uid, id=name, **fields)
-            pid = await begun
+            await begun
         except (OSError, Lost) as error:
             self._ended.pop(name, None)
             said = error.strerror if isinstance(error, OSError) else str(error)
@@ -203,13 +217,16 @@ class NamespacedRunner:
             raise
         finally:
             self._begun.pop(name, None)
+            pid = self._pids.pop(name, 0)
         return Started(name, made.box.uid, container, pid, clock.now())
 
     def _hear(self, message: Message, pid: int) -> None:
         """Note what the fork server reports."""
         begun, ended = self._begun.get(message["id"]), self._ended.get(message["id"])
-        if message["event"] == "started" and begun and not begun.done():
-            begun.set_result(pid)
+        if message["event"] == "named" and begun:
+            self._pids[message["id"]] = pid
+        elif message["event"] == "started" and begun and not begun.done():
+            begun.set_result(None)
         elif message["event"] == "failed" and begun and not begun.done():
             begun.set_exception(NotStarted(_REASONS[message["reason"]], message["message"]))
         elif message["event"] == "exit" and ended and not ended.done():

@@ -49,7 +49,6 @@ class _Child:
     first: bool
     memory: int | None
     """The limit that is watched over here, for want of control groups."""
-    pid: int = 0
     started: bool = False
     failed: bool = False
     status: int | None = None
@@ -138,7 +137,8 @@ class Server:
                 return
             passed = answer.pop("passed", None)
         except OSError as error:
-            answer = {"errno": error.errno, "message": ": ".join(str(part) for part in error.args[1:])}
+            where = f" ({error.filename})" if error.filename else ""
+            answer = {"errno": error.errno, "message": f"{error.strerror}{where}"}
         except KeyError:
             answer = {"errno": 3, "message": "there is no such box"}
         finally:
@@ -307,10 +307,12 @@ class Server:
             self._deaf_to(child)
             return
         if "pid" in said:
-            child.pid = pid
+            # Said at once: of a process that has ended nobody can say which one it was.
+            with contextlib.suppress(ProcessLookupError):
+                self._tell(child, {"event": "named"}, pid=pid)
         elif "started" in said:
             child.started = True
-            self._tell(child, {"event": "started"}, pid=child.pid)
+            self._tell(child, {"event": "started"})
         elif "failed" in said:
             child.failed = True
             self._tell(child, {"event": "failed", "reason": said["failed"], "message": said["message"]})
