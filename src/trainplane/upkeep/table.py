@@ -2,6 +2,7 @@
 
 from trainplane.reconcile.controller import Controller
 from trainplane.upkeep.autoscale import AUTOSCALE
+from trainplane.upkeep.claims import CLAIMS
 from trainplane.upkeep.endpoints import ENDPOINT_SLICES, ENDPOINTS
 from trainplane.upkeep.eviction import EVICTION
 from trainplane.upkeep.garbage import garbage
@@ -15,6 +16,7 @@ UPKEEP: tuple[Controller, ...] = (
     garbage(),
     *TTL,
     NAMESPACES,
+    CLAIMS,
     NODE_HEALTH,
     EVICTION,
     AUTOSCALE,
