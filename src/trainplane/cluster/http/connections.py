@@ -102,6 +102,8 @@ async def start(app: App, *, host: str, port: int, tls: Any) -> tuple[web.Server
         max_field_size=HEADER_LIMIT,
         access_log=None,
         keepalive_timeout=KEEP_ALIVE,
+        # A real API server reads bodies as they come, and so there is no small body that becomes a large one.
+        auto_decompress=False,
     )
     runner = web.ServerRunner(server, shutdown_timeout=5.0)
     await runner.setup()
