@@ -111,9 +111,11 @@ class Writer:
 class Logs:
     """The logs of one node, by pod, container and life."""
 
-    def __init__(self, folder: Path, *, kept: int = KEPT) -> None:
+    def __init__(self, folder: Path, *, kept: int = KEPT, size: int = SIZE) -> None:
+        """`kept` bounds what pods leave behind, `size` one file, both in bytes."""
         self.folder = folder
         self._kept = kept
+        self._size = size
         self._open: dict[Path, Writer] = {}
 
     def path(self, pod: str, container: str, life: int) -> Path:
@@ -123,7 +125,7 @@ class Logs:
     def writer(self, pod: str, container: str, life: int) -> Writer:
         """Begin to write about a life."""
         path = self.path(pod, container, life)
-        writer = self._open[path] = Writer(path)
+        writer = self._open[path] = Writer(path, size=self._size)
         return writer
 
     def of(self, pod: str, container: str, life: int) -> Writer | None:

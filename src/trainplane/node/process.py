@@ -119,7 +119,7 @@ class ProcessRunner:
 
     async def sweep(self) -> Sequence[str]:
         """End what a former life has left behind."""
-        marks = await self._processes.end_strangers(f"{self._cluster}/") if self._processes.can_look else set()
+        marks = await self._processes.end_everywhere(f"{self._cluster}/") if self._processes.can_look else set()
         return sorted({mark.split("/")[1] for mark in marks})
 
     async def make(self, box: Box) -> tuple[str, ...]:

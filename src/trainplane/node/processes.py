@@ -51,19 +51,20 @@ class Processes:
             self.reap()
         self.reap()
 
-    async def end_strangers(self, prefix: str) -> set[str]:
-        """Kill processes of the machine that are not our descendants; returns their marks."""
+    async def end_everywhere(self, prefix: str) -> set[str]:
+        """Kill every process of the machine whose mark begins so, whoever started it; returns their marks."""
         ended = set[str]()
         for _ in range(ROUNDS):
-            own = set(_descendants(os.getpid()))
-            found = {pid: mark for pid, mark in _marked(prefix) if pid not in own}
+            found = dict(_marked(prefix))
             if not found:
                 break
             ended.update(found.values())
             for pid in found:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
+            self._strays.update(found)
             await asyncio.sleep(PAUSE)
+            self.reap()
         return ended
 
     def reap(self) -> None:

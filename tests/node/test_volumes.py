@@ -1,0 +1,215 @@
+"""What is behind volumes, and where containers see them."""
+
+import base64
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainplane.api.meta import Raw
+from trainplane.node.content import File, Missing, files, references
+from trainplane.node.environment import ConfigError
+from trainplane.node.volumes import Owner, Source, failed, host_path, make, mounts, write
+from trainplane.reconcile.view import Ref, View
+
+ME = Owner(os.getuid(), os.getgid())
+
+
+def of(kind: str, name: str, **fields: Any) -> Raw:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "ns", "uid": "u1"}, **fields}
+
+
+WORLD = View.of(
+    of("ConfigMap", "cfg", data={"a": "1", "b": "2"}, binaryData={"bin": base64.b64encode(b"\xff").decode()}),
+    of("Secret", "sec", data={"key": base64.b64encode(b"s").decode()}),
+    of("PersistentVolumeClaim", "claim", spec={}),
+)
+
+
+def pod(*volumes: Raw) -> Raw:
+    container = {"name": "c", "resources": {"limits": {"memory": "64Mi"}}}
+    metadata = {"name": "p", "namespace": "ns", "uid": "u", "labels": {"b": 'x"y', "a": "z"}}
+    return {"metadata": metadata, "spec": {"containers": [container], "volumes": list(volumes)}}
+
+
+def content(volume: Raw) -> dict[str, tuple[bytes, int]] | None:
+    found = files(
+        pod(volume), volume, WORLD, allocatable={}, token=lambda asked: f"token for {asked.get('audience')}".encode()
+    )
+    return None if found is None else {path: (file.data, file.mode) for path, file in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("volume", "found"),
+    [
+        pytest.param(
+            {"configMap": {"name": "cfg"}},
+            {"a": (b"1", 0o644), "b": (b"2", 0o644), "bin": (b"\xff", 0o644)},
+            id="every key is a file",
+        ),
+        pytest.param(
+            {"configMap": {"name": "cfg", "defaultMode": 0o400, "items": [{"key": "a", "path": "x/y", "mode": 0o600}]}},
+            {"x/y": (b"1", 0o600)},
+            id="or those that are listed",
+        ),
+        pytest.param({"secret": {"secretName": "sec", "defaultMode": 0o400}}, {"key": (b"s", 0o400)}, id="a secret"),
+        pytest.param({"secret": {"secretName": "no", "optional": True}}, {}, id="one that need not be there"),
+        pytest.param(
+            {"downwardAPI": {"items": [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]}},
+            {"labels": (b'a="z"\nb="x\\"y"', 0o644)},
+            id="the pod's labels",
+        ),
+        pytest.param(
+            {
+                "downwardAPI": {
+                    "items": [
+                        {
+                            "path": "m",
+                            "resourceFieldRef": {"containerName": "c", "resource": "limits.memory", "divisor": "1Mi"},
+                        }
+                    ]
+                }
+            },
+            {"m": (b"64", 0o644)},
+            id="what a container may use",
+        ),
+        pytest.param(
+            {
+                "projected": {
+                    "defaultMode": 0o440,
+                    "sources": [
+                        {"serviceAccountToken": {"path": "token", "audience": "x"}},
+                        {"configMap": {"name": "cfg", "items": [{"key": "a", "path": "ca.crt"}]}},
+                        {"secret": {"name": "sec"}},
+                    ],
+                }
+            },
+            {"token": (b"token for x", 0o440), "ca.crt": (b"1", 0o440), "key": (b"s", 0o440)},
+            id="all in one",
+        ),
+        pytest.param({"emptyDir": {}}, None, id="others have no files of their own"),
+    ],
+)
+def test_content(volume: Raw, found: Any) -> None:
+    assert content({"name": "v", **volume}) == found
+
+
+@pytest.mark.parametrize(
+    ("volume", "message"),
+    [
+        pytest.param({"configMap": {"name": "no"}}, 'configmap "no" not found', id="ConfigMap"),
+        pytest.param({"secret": {"secretName": "no"}}, 'secret "no" not found', id="Secret"),
+        pytest.param(
+            {"configMap": {"name": "cfg", "items": [{"key": "no", "path": "x"}]}},
+            "configmap references non-existent config key: no",
+            id="key of a ConfigMap",
+        ),
+        pytest.param(
+            {"secret": {"secretName": "sec", "items": [{"key": "no", "path": "x"}]}},
+            "references non-existent secret key: no",
+            id="key of a Secret",
+        ),
+    ],
+)
+def test_what_is_missing_is_said_as_kubernetes_says_it(volume: Raw, message: str) -> None:
+    with pytest.raises(Missing) as caught:
+        content({"name": "v", **volume})
+    assert failed("v", str(caught.value)) == f'MountVolume.SetUp failed for volume "v" : {message}'
+
+
+def test_references() -> None:
+    volumes = [
+        {"name": "a", "projected": {"sources": [{"secret": {"name": "s"}}]}},
+        {"name": "b", "configMap": {"name": "c"}},
+        {"name": "d", "persistentVolumeClaim": {"claimName": "e"}},
+        {"name": "f", "ephemeral": {}},
+    ]
+    assert references(pod(*volumes)) == {
+        Ref("", "Secret", "ns", "s"),
+        Ref("", "ConfigMap", "ns", "c"),
+        Ref("", "PersistentVolumeClaim", "ns", "e"),
+    }
+
+
+def test_files_change_all_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "v"
+    assert write(folder, {"a": File(b"1"), "d/b": File(b"2", 0o600)}, owner=ME)
+    assert (folder / "a").read_bytes() == b"1"
+    assert stat.S_IMODE((folder / "d" / "b").stat().st_mode) == 0o600
+    assert not write(folder, {"a": File(b"1"), "d/b": File(b"2", 0o600)}, owner=ME)
+    old = (folder / "..data").resolve()
+    assert write(folder, {"c": File(b"3")}, owner=ME)
+    assert sorted(path.name for path in folder.iterdir() if not path.name.startswith("..")) == ["c"]
+    assert not old.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "there", "wrong"),
+    [
+        pytest.param("Directory", "file", "is not a directory", id="no directory"),
+        pytest.param("Directory", "none", "is not a directory", id="nothing"),
+        pytest.param("File", "folder", "is not a file", id="no file"),
+        pytest.param("Socket", "file", "is not a socket file", id="no socket"),
+        pytest.param("CharDevice", "file", "is not a character device", id="no device"),
+        pytest.param("DirectoryOrCreate", "file", "is not a directory", id="something else is there"),
+        pytest.param("DirectoryOrCreate", "none", "", id="a directory is made"),
+        pytest.param("FileOrCreate", "none", "", id="a file is made"),
+        pytest.param("", "file", "", id="nobody asks"),
+    ],
+)
+def test_host_path(tmp_path: Path, kind: str, there: str, wrong: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    source = {"path": str(tmp_path / there), "type": kind}
+    if wrong:
+        with pytest.raises(Missing) as caught:
+            host_path(source)
+        assert str(caught.value) == f"hostPath type check failed: {tmp_path / there} {wrong}"
+    else:
+        assert host_path(source).exists()
+
+
+def made(volume: Raw, folder: Path) -> Source:
+    volume = {"name": "v", **volume}
+    return make(pod(volume), volume, folder / "volumes", files=None, view=WORLD, claims=folder / "claims", owner=ME)
+
+
+def test_what_is_behind_other_volumes(tmp_path: Path) -> None:
+    empty = made({"emptyDir": {}}, tmp_path)
+    assert empty.path is not None
+    assert stat.S_IMODE(empty.path.stat().st_mode) == 0o777
+    assert made({"emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}, tmp_path) == Source(None, size=1024**2)
+    claim = made({"persistentVolumeClaim": {"claimName": "claim", "readOnly": True}}, tmp_path)
+    assert claim == Source(tmp_path / "claims" / "ns" / "claim-u1", read_only=True)
+    with pytest.raises(Missing, match='persistentvolumeclaim "no" not found'):
+        made({"persistentVolumeClaim": {"claimName": "no"}}, tmp_path)
+    with pytest.raises(Missing, match="volumes of kind nfs cannot be mounted here"):
+        made({"nfs": {"server": "s", "path": "/"}}, tmp_path)
+
+
+def test_mounts_are_made_from_the_outside_in(tmp_path: Path) -> None:
+    sources = {"a": Source(tmp_path), "b": Source(None, size=5), "c": Source(tmp_path, read_only=True)}
+    container = {
+        "volumeMounts": [
+            {"name": "a", "mountPath": "/x/y", "subPathExpr": "$(POD)/z"},
+            {"name": "b", "mountPath": "/x"},
+            {"name": "c", "mountPath": "/c", "readOnly": False},
+        ]
+    }
+    found = mounts(container, sources, {"POD": "p"})
+    assert [(each.target, each.sub_path, each.read_only, each.size) for each in found] == [
+        ("/x", "", False, 5),
+        ("/c", "", True, None),
+        ("/x/y", "p/z", False, None),
+    ]
+    assert (tmp_path / "p" / "z").is_dir()
+
+
+@pytest.mark.parametrize("path", ["../out", "/etc", "link/x"])
+def test_a_sub_path_stays_in_its_volume(tmp_path: Path, path: str) -> None:
+    (tmp_path / "v").mkdir()
+    (tmp_path / "v" / "link").symlink_to(tmp_path)
+    with pytest.raises(ConfigError, match="subPath"):
+        mounts({"volumeMounts": [{"name": "v", "mountPath": "/v", "subPath": path}]}, {"v": Source(tmp_path / "v")}, {})
