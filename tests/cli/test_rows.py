@@ -113,6 +113,14 @@ def test_a_job_without_a_summary_is_known_by_its_conditions() -> None:
 
 
 @pytest.mark.parametrize(
+    ("node", "state"), [({}, "Starting"), ({"active": 1}, "Starting"), ({"active": 1, "ready": 1}, "Running")]
+)
+def test_a_job_without_a_summary_runs_when_its_trainer_is_ready(node: Raw, state: str) -> None:
+    counts = [{"name": "dataset-initializer", "active": 1, "ready": 1}, {"name": "node", **node}]
+    assert job_table([job("a", status={"jobsStatus": counts})], NOBODY, T0).rows[0][1] == state
+
+
+@pytest.mark.parametrize(
     ("more", "pod_spec", "labels", "starts", "judged"),
     [
         pytest.param({}, {}, {}, None, (), id="nothing is known"),

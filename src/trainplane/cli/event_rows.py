@@ -47,8 +47,11 @@ def in_time(events: Iterable[Raw]) -> list[Raw]:
 
 
 def last_seen(event: Raw) -> str:
-    """When an event was last seen; times of the API sort as text once they are equally long."""
-    return (seen(event) or str(event["metadata"].get("creationTimestamp") or "")).rstrip("Z").ljust(26, "0")
+    """When an event was last seen; times of the API sort as text once all have a fraction of a second."""
+    whole, _, fraction = (
+        (seen(event) or str(event["metadata"].get("creationTimestamp") or "")).rstrip("Z").partition(".")
+    )
+    return f"{whole}.{fraction:0<6}"
 
 
 def family(job: Raw, view: View) -> set[str]:

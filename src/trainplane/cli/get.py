@@ -131,7 +131,11 @@ def _nothing(session: Session, asked: Asked) -> str:
 
     where = f" in namespace {session.namespace}" if session.namespace and asked.word in ("jobs", "pods") else ""
     which = f" of job {asked.job}" if asked.job else ""
-    todo = sort_of(asked.word).next.format(history=session.command("history"), why=session.command("why --all"))
+    todo = sort_of(asked.word).next.format(
+        history=session.command("history"),
+        why=session.command("why --all"),
+        kubectl=session.command("kubectl") if session.server.cluster else "kubectl",
+    )
     return f"there are no {asked.word}{which}{where}; {todo}"
 
 

@@ -46,12 +46,21 @@ _UNITS = {"cpu": "CPU", "nvidia.com/gpu": "GPU", "amd.com/gpu": "GPU"}
 
 
 def state_of(job: Raw) -> str:
-    """Where a job stands: as its summary says, or as its conditions do on clusters without one."""
+    """Where a job stands: as its summary says, or its conditions and counts where another Trainer writes none."""
     said = look(job, "status", "summary", "state")
     if said:
         return str(said)
     true = {one.get("type") for one in look(job, "status", "conditions") or () if one.get("status") == "True"}
-    return next((type_ for type_ in ("Complete", "Failed", "Suspended") if type_ in true), "Created")
+    found = next((type_ for type_ in ("Complete", "Failed", "Suspended") if type_ in true), "")
+    return found or _counted_state(look(job, "status", "jobsStatus") or ())
+
+
+def _counted_state(counts: Sequence[Raw]) -> str:
+    """Where a job stands by the counts of its stages; the trainer's is called node or launcher, or comes last."""
+    trainer = next((one for one in counts if one.get("name") in ("node", "launcher")), counts[-1] if counts else {})
+    if trainer.get("ready") or trainer.get("succeeded"):
+        return "Running"
+    return "Starting" if any(one.get("active") for one in counts) else "Created"
 
 
 def is_over(job: Raw) -> bool:

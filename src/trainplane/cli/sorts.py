@@ -67,6 +67,9 @@ def _pods(world: World) -> Table:
     return rows.pod_table(world.about, world.now, namespaces=world.namespaces)
 
 
+NO_NODES = (
+    "nodes of `up` come with it: trainplane up --nodes 4 --simulate; elsewhere whoever runs the cluster adds them"
+)
 SORTS = (
     Sort(
         "jobs",
@@ -74,7 +77,7 @@ SORTS = (
         (TRAINJOB,),
         READS,
         _jobs,
-        "send one with: trainplane kubectl apply -f job.yaml; those that have ended and are gone: {history}",
+        "send one with: {kubectl} apply -f job.yaml; those that have ended and are gone: {history}",
     ),
     Sort(
         "runtimes",
@@ -90,7 +93,7 @@ SORTS = (
         (("", "Node"),),
         (("", "Pod"),),
         _nodes,
-        "start the cluster with nodes: trainplane up --nodes 4 --simulate",
+        NO_NODES,
     ),
     Sort("queues", ("queue", "q"), (QUEUE,), READS, _queues, ""),
     Sort("pods", ("pod", "po"), (("", "Pod"),), (), _pods, "jobs make them; see what jobs wait for: {why}"),

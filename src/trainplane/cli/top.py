@@ -30,6 +30,7 @@ def top(server: Server, sort: str, *, output: str | None) -> None:
     trainplane top jobs -A -o json | jq '.[0]'
     """
     from trainplane.cli.holding import as_json, together, top_table
+    from trainplane.cli.sorts import NO_NODES
 
     nodes = sort == "nodes"
     held, namespace = server.ask(lambda session: _look(session, nodes=nodes))
@@ -41,7 +42,7 @@ def top(server: Server, sort: str, *, output: str | None) -> None:
         if nodes:
             hint(together(held))
     elif nodes:
-        click.echo("there are no nodes; start the cluster with some: trainplane up --nodes 4 --simulate", err=True)
+        click.echo(f"there are no nodes; {NO_NODES}", err=True)
     else:
         where = f" in namespace {namespace}" if namespace else ""
         click.echo(f"no job holds anything{where}; see what there is: {server.command('get jobs')}", err=True)
