@@ -161,6 +161,12 @@ def test_what_may_not_be_seen_is_left_out_and_said(empty: Clusters) -> None:
     assert done.stdout.startswith("huge waits: ")
     assert "note: you may not list" in done.stderr
     assert "nodes" in done.stderr.partition("note: ")[2]
+    done = empty.run("get", "--kubeconfig", str(path))
+    assert {rows(done.stdout)[name][4] for name in ("next", "huge")} == {"1/2", "2/2"}, (
+        "pods may be seen, and so the line"
+    )
+    assert rows(done.stdout)["next"][5] == "-", "without nodes nobody can tell when"
+    assert "note: without the right to list" in done.stderr
     done = empty.run("suspend", "huge", "--kubeconfig", str(path), code=1)
     assert "trainjobs.trainer.kubeflow.org" in done.stderr
     assert "is forbidden" in done.stderr
@@ -228,6 +234,7 @@ def test_wait_tells_by_its_exit_code(empty: Clusters) -> None:
     assert done.stderr.splitlines()[-1] == "Error: bad will not be Complete any more; trainplane why bad says more"
     assert empty.run("wait", "bad", "--for", "condition=Failed").returncode == 0
     assert empty.run("wait", "bad", "good", "--for", "finished", "-q").stderr == ""
+    assert empty.run("wait", "endless", "bad", "--timeout", "60s", "-q", code=1).stderr == "", "one is enough"
     done = empty.run("wait", "endless", "--timeout", "1s", code=124)
     assert done.stderr.splitlines()[-1] == "Error: not Complete within 1s; see why: trainplane why endless"
     assert empty.run("wait", "nobody", "--for", "delete").returncode == 0
@@ -278,6 +285,7 @@ def test_objects_come_in_kubectls_forms(empty: Clusters) -> None:
     assert empty.run("get", "jobs", "-o", "name").stdout == "trainjob.trainer.kubeflow.org/digits\n"
     one = json.loads(empty.run("get", "jobs", "digits", "-o", "json").stdout)
     assert one["metadata"]["name"] == "digits"
+    assert "managedFields" not in one["metadata"]
     many = yaml.safe_load(empty.run("get", "jobs", "-o", "yaml").stdout)
     assert (many["kind"], [raw["metadata"]["name"] for raw in many["items"]]) == ("List", ["digits"])
     assert set(json.loads(empty.run("top", "nodes", "-o", "json").stdout)[0]) == {

@@ -43,7 +43,8 @@ async def look_around(session: Session, now: datetime) -> Seen:
     """Everything that causes are read from, as far as the caller may see it."""
     kinds = [kind_row(*one) for one in dict.fromkeys((*READS, *OUTLOOK_READS))]
     objects, refused = await session.gather(kinds, everywhere=True)
-    return Seen(View(objects), outlook(objects, now), now, tuple(dict.fromkeys(kind.plural for kind in refused)))
+    hidden = tuple(dict.fromkeys(kind.plural for kind in refused))
+    return Seen(View(objects), outlook(objects, now, hidden=hidden), now, hidden)
 
 
 def tell(job: Raw, seen: Seen) -> Told:

@@ -12,6 +12,7 @@ from trainplane.cli import causes
 from trainplane.cli.event_rows import event_table, in_time
 from trainplane.cli.job_rows import is_over, nodes_of, when
 from trainplane.cli.outlook import key_of
+from trainplane.cli.output import without_managers
 from trainplane.cli.rows import pod_order, pod_table
 from trainplane.cli.tables import Table, lines, pairs, terminal_width
 from trainplane.cluster.pod_cells import pod_status
@@ -105,7 +106,7 @@ def pods_of(found: Description) -> list[Raw]:
 def as_json(found: Description) -> dict[str, Any]:
     """The page for programs: the object itself, and beside it what the server does not say."""
     return {
-        "job": found.told.job,
+        "job": without_managers(found.told.job),
         "why": causes.as_json(found.told),
         "pods": [
             {

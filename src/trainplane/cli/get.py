@@ -115,14 +115,14 @@ async def _table(session: Session, asked: Asked) -> tuple[Table, list[str]]:
         # Those that are not asked for wait in the same line.
         everybody, more = await session.gather([kind_row(*one) for one in sort.kinds], everywhere=True)
         objects, refused = [*objects, *everybody], [*refused, *more]
-    world = World(about, objects, clock.now(), namespaces=session.namespace == "")
+    hidden = tuple(dict.fromkeys(kind.plural for kind in refused))
+    world = World(about, objects, clock.now(), namespaces=session.namespace == "", hidden=hidden)
     table = sort.table(world)
     notes = []
     if not table.rows:
         notes.append(_nothing(session, asked))
-    elif refused:
-        kinds = ", ".join(dict.fromkeys(kind.plural for kind in refused))
-        notes.append(f"note: without the right to list {kinds} in all namespaces, less can be told")
+    elif hidden:
+        notes.append(f"note: without the right to list {', '.join(hidden)} in all namespaces, less can be told")
     return table, notes
 
 

@@ -1,7 +1,7 @@
 """Outlook: where waiting jobs stand in line, and when they may start, judged by what is known of run times."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from statistics import median
 from typing import NamedTuple
@@ -63,10 +63,10 @@ def key_of(job: Raw) -> Owner:
     return str(job["metadata"].get("namespace", "")), str(job["metadata"]["name"])
 
 
-def outlook(objects: Sequence[Raw], now: datetime) -> Outlook:
-    """What can be told of those who wait; nothing at all where nobody does, or nodes cannot be seen."""
+def outlook(objects: Sequence[Raw], now: datetime, *, hidden: Collection[str] = ()) -> Outlook:
+    """What can be told of those who wait; nothing where the pods of others, who may be before them, are hidden."""
     view = View(objects)
-    turns = line(view) if any(view.all("", "Node")) else {}
+    turns = {} if "pods" in hidden else line(view)
     starts = forecast(objects, now, ends=RunTimes(view, now).end) if turns else {}
     return Outlook(turns, starts, now)
 

@@ -24,7 +24,13 @@ def show_objects(objects: Sequence[Raw], output: str, *, one: bool) -> None:
         for raw in objects:
             click.echo(name_of(raw))
         return
-    show_value(objects[0] if one and len(objects) == 1 else as_list(objects), output)
+    plain = [without_managers(raw) for raw in objects]
+    show_value(plain[0] if one and len(plain) == 1 else as_list(plain), output)
+
+
+def without_managers(raw: Raw) -> Raw:
+    """The object without managedFields, which kubectl leaves out too: nobody reads them, and they are half of it."""
+    return {**raw, "metadata": {key: value for key, value in raw["metadata"].items() if key != "managedFields"}}
 
 
 def show_value(value: Any, output: str) -> None:

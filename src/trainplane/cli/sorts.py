@@ -29,6 +29,8 @@ class World(NamedTuple):
     objects: Sequence[Raw]
     now: datetime
     namespaces: bool
+    hidden: tuple[str, ...] = ()
+    """The plurals of kinds that the caller may not list in all namespaces."""
 
 
 class Sort(NamedTuple):
@@ -46,7 +48,7 @@ class Sort(NamedTuple):
 
 
 def _jobs(world: World) -> Table:
-    found = outlook(world.objects, world.now)
+    found = outlook(world.objects, world.now, hidden=world.hidden)
     return job_rows.job_table(world.about, found, world.now, namespaces=world.namespaces)
 
 
@@ -59,7 +61,7 @@ def _nodes(world: World) -> Table:
 
 
 def _queues(world: World) -> Table:
-    found = outlook(world.objects, world.now)
+    found = outlook(world.objects, world.now, hidden=world.hidden)
     return rows.queue_table(world.about, View(world.objects), found, world.now)
 
 

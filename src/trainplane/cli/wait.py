@@ -85,17 +85,23 @@ def met(job: "Raw | None", goal: str) -> bool | None:
 
 
 async def _wait(session: Session, names: tuple[str, ...], *, goal: str, timeout: timedelta | None, quiet: bool) -> int:
+    """Follow all to the goal; the first that can no longer reach it ends the waiting."""
+    tasks = [asyncio.create_task(_one(session, name, goal=goal, quiet=quiet)) for name in dict.fromkeys(names)]
     try:
         async with asyncio.timeout(timeout.total_seconds() if timeout else None):
-            codes = await asyncio.gather(
-                *(_one(session, name, goal=goal, quiet=quiet) for name in dict.fromkeys(names))
-            )
+            for ended in asyncio.as_completed(tasks):
+                if code := await ended:
+                    return code
     except TimeoutError:
         if not quiet:
             todo = session.command(f"why {names[0]}") if len(names) == 1 else session.command("why --all")
             click.echo(f"Error: not {goal} within {readable(timeout)}; see why: {todo}", err=True)
         return TIMED_OUT
-    return max(codes)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return 0
 
 
 async def _one(session: Session, name: str, *, goal: str, quiet: bool) -> int:
