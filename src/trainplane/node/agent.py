@@ -65,6 +65,11 @@ class Agent:
             await reflector.synced.wait()
             self.synced.set()
 
+    async def ready(self) -> None:
+        """Wait until the API knows of the node, and the node of its pods."""
+        await self.synced.wait()
+        await self._heartbeat.ready.wait()
+
     def worker(self, pod: Ref) -> Worker | None:
         """Who looks after a pod now."""
         return next((each for each in self.workers.values() if each.box.pod == pod and not each.is_gone), None)

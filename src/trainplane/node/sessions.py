@@ -9,9 +9,9 @@ from signal import SIGKILL
 import orjson
 
 from trainplane.api.meta import Raw
+from trainplane.node.living import Living
 from trainplane.node.pipes import Drain, Ends
 from trainplane.node.runner import Exit, Runner, Started
-from trainplane.node.worker import Living
 
 INPUT, OUTPUT, ERRORS, END, SIZE = range(5)
 """The numbers of the wire."""

@@ -11,10 +11,11 @@ from trainplane.cluster.errors import BadRequest, InternalError, NotFound
 from trainplane.node.agent import Agent
 from trainplane.node.downward import containers
 from trainplane.node.home import log_name
+from trainplane.node.living import Living
 from trainplane.node.pipes import open_ends
 from trainplane.node.runner import NotStarted
 from trainplane.node.sessions import AttachChannel, ExecChannel, PortChannel
-from trainplane.node.worker import Living, Worker
+from trainplane.node.worker import Worker
 
 
 class NodeStreams:

@@ -2,11 +2,10 @@
 
 import asyncio
 import shutil
-from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from signal import SIGKILL, SIGTERM, Signals
-from typing import Any, assert_never
+from dataclasses import replace
+from functools import partial
+from typing import assert_never
 
 from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.meta import Raw
@@ -17,15 +16,14 @@ from trainplane.node import images, launch
 from trainplane.node.devices import NoDevice
 from trainplane.node.downward import container_of, containers
 from trainplane.node.environment import CONFIG_ERROR, ConfigError
-from trainplane.node.handlers import HOOK_TIMEOUT, handle
 from trainplane.node.home import Home, box_of, log_name
 from trainplane.node.launch import Furnished, NotMounted
 from trainplane.node.lifecycle import Clear, Forget, Prepare, Said, Start, StartOver, Step, Stop, decide
-from trainplane.node.logs import Writer
-from trainplane.node.pipes import Drain, Ends, open_ends
-from trainplane.node.probes import Sort, Tally, failure, sorts
+from trainplane.node.living import Living
+from trainplane.node.pipes import open_ends
+from trainplane.node.probes import Sort, Tally
 from trainplane.node.restarts import next_back_off
-from trainplane.node.runner import START_ERROR, Box, NotStarted, Started
+from trainplane.node.runner import START_ERROR, Box, NotStarted
 from trainplane.node.seen import (
     FALLBACK_LINES,
     KILLED,
@@ -46,18 +44,6 @@ REFRESH = 60.0
 START_FAILED = 128
 
 
-@dataclass(slots=True)
-class Living:
-    """A container that runs: its process, its output, and what looks after it."""
-
-    started: Started
-    ends: Ends
-    writer: Writer
-    life: int
-    drains: list[Drain]
-    nurses: list[asyncio.Task[None]]
-
-
 class Worker:
     """Looks after one pod."""
 
@@ -74,7 +60,6 @@ class Worker:
         self._wake = asyncio.Event()
         self._told: set[tuple[str, str, int]] = set()
         self._written: Raw | None = None
-        self._stack: list[Step] = []
         self._tasks: asyncio.TaskGroup
 
     @property
@@ -101,10 +86,15 @@ class Worker:
                 refreshing = self._tasks.create_task(self._refresh(), name=f"refresh {self.box.pod.name}")
             else:
                 refreshing = None
-            while await self._turn():
-                pass
-            if refreshing:
-                refreshing.cancel()
+            try:
+                while await self._turn():
+                    pass
+            finally:
+                if refreshing:
+                    refreshing.cancel()
+                for living in self.living.values():
+                    living.let_go()
+                    self._home.logs.close(living.writer)
 
     async def _turn(self) -> bool:
         """Look once and do what is to be done; False at the end."""
@@ -223,20 +213,21 @@ class Worker:
             return
         ends.started()
         self._begin(name, Life(started.at, id=started.id), life, image_id=where.id)
-        drains = [Drain(ends.out, lambda data: writer.write("stdout", data))]
-        if ends.err is not None:
-            drains.append(Drain(ends.err, lambda data: writer.write("stderr", data)))
-        living = self.living[name] = Living(started, ends, writer, life, drains, [])
+        living = self.living[name] = Living(
+            container,
+            started,
+            ends,
+            number=life,
+            writer=writer,
+            runner=home.runner,
+            box=self.box,
+            address=self.scene.addresses[0],
+            tell=partial(home.say, self.pod),
+        )
         self._say("Normal", "Created", f"Created container: {name}")
         self._say("Normal", "Started", f"Started container {name}")
-        self._tasks.create_task(self._follow(container, living), name=f"{self.box.pod.name}/{name}")
-        if hook := look(container, "lifecycle", "postStart"):
-            living.nurses.append(self._nurse(self._post_start(container, living, hook), name))
-        for sort, probe in sorts(container):
-            living.nurses.append(self._nurse(self._probe(container, living, sort, probe), name))
-
-    def _nurse(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        return self._tasks.create_task(work, name=f"{self.box.pod.name}/{name}")
+        self._tasks.create_task(self._follow(living), name=f"{self.box.pod.name}/{name}")
+        living.nurse(self._tasks, seen=lambda: self.scene.of(name), learn=partial(self._learn, name))
 
     def _begin(self, name: str, life: Life, number: int, *, image_id: str) -> None:
         """A new life of a container."""
@@ -267,16 +258,10 @@ class Worker:
         }
         return {**self.pod, "status": {**(self.pod.get("status") or {}), **told}}
 
-    async def _follow(self, container: Raw, living: Living) -> None:
+    async def _follow(self, living: Living) -> None:
         """Wait for a container's end and see to what it leaves."""
-        name, home = container["name"], self._home
-        exit_ = await home.runner.wait(living.started)
-        for nurse in living.nurses:
-            nurse.cancel()
-        for drain in living.drains:
-            drain.finish()
-        if living.ends.feed:
-            living.ends.feed.close()
+        name, home = living.container["name"], self._home
+        exit_ = await living.over()
         home.logs.close(living.writer)
         if living.writer.failure:
             self._say("Warning", "LogLost", living.writer.failure)
@@ -285,7 +270,7 @@ class Worker:
         if seen.life is None:
             return
         life = seen.life.with_exit(exit_)
-        life = replace(life, message=self._message(container, life, living.life))
+        life = replace(life, message=self._message(living.container, life, living.number))
         ended = replace(seen, life=life, ready=False, started=False, stopping=False, unhealthy="")
         self.scene = self.scene.with_container(name, ended)
         self._wake.set()
@@ -307,69 +292,10 @@ class Worker:
             self.scene = replace(self.scene, asked=self._home.clock.now())
         self._say("Normal", "Killing", why)
         if living := self.living.get(name):
-            container = container_of(self.pod, name) or {}
-            living.nurses.append(self._nurse(self._end(container, living, grace=grace), name))
+            living.stop(self._tasks, grace=grace)
 
-    async def _end(self, container: Raw, living: Living, *, grace: float) -> None:
-        """Ask a container to end, with its hook first, and kill it when the grace is over."""
-        home, started = self._home, living.started
-        try:
-            async with asyncio.timeout(grace):
-                if grace and (hook := look(container, "lifecycle", "preStop")):
-                    found = await self._handle(container, living, hook, timeout=grace)
-                    if not found.good:
-                        self._say("Warning", "FailedPreStopHook", f"PreStopHook failed: {found.message}".rstrip(": "))
-        except TimeoutError:
-            pass
-        word = look(container, "lifecycle", "stopSignal") or "SIGTERM"
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(grace, 0.0)):
-                if grace:
-                    await home.runner.kill(started, Signals[word] if word in Signals.__members__ else SIGTERM)
-                    await home.runner.wait(started)
-                    return
-        await home.runner.kill(started, SIGKILL)
-
-    async def _handle(self, container: Raw, living: Living, handler: Raw, *, timeout: float) -> Any:
-        return await handle(
-            self._home.runner,
-            self.box,
-            handler,
-            container=container,
-            started=living.started,
-            address=self.scene.addresses[0] if self.scene.addresses else "",
-            timeout=timeout,
-        )
-
-    async def _post_start(self, container: Raw, living: Living, hook: Raw) -> None:
-        found = await self._handle(container, living, hook, timeout=HOOK_TIMEOUT)
-        if not found.good:
-            self._say("Warning", "FailedPostStartHook", f"PostStartHook failed: {found.message}".rstrip(": "))
-            await self._home.runner.kill(living.started, SIGKILL)
-
-    async def _probe(self, container: Raw, living: Living, sort: Sort, probe: Raw) -> None:
-        """Try a probe again and again, as long as this life of the container lasts."""
-        name, tally = container["name"], Tally.first(sort)
-        await asyncio.sleep(probe.get("initialDelaySeconds") or 0)
-        while True:
-            if self._is_due(container, sort):
-                found = await self._handle(container, living, probe, timeout=probe.get("timeoutSeconds") or 1)
-                tally = tally.after(found, probe)
-                if not found.good:
-                    self._say("Warning", "Unhealthy", failure(sort, found))
-                self._found(name, sort, tally, fatal=tally.is_fatal(sort, probe))
-                if sort is Sort.STARTUP and tally.result:
-                    return
-            await asyncio.sleep(probe.get("periodSeconds") or 10)
-
-    def _is_due(self, container: Raw, sort: Sort) -> bool:
-        """Before a container counts as started only its startup probe is tried; before its end only readiness."""
-        seen = self.scene.of(container["name"])
-        if not seen.is_running or (seen.stopping and sort is not Sort.READINESS):
-            return False
-        return sort is Sort.STARTUP or seen.started or not container.get("startupProbe")
-
-    def _found(self, name: str, sort: Sort, tally: Tally, *, fatal: bool) -> None:
+    def _learn(self, name: str, sort: Sort, tally: Tally, fatal: bool) -> None:
+        """A probe has found something out."""
         seen = self.scene.of(name)
         if not seen.is_running:
             return
