@@ -100,3 +100,18 @@ def test_an_end_that_is_overdue_is_expected_now() -> None:
 
 def test_who_fits_now_starts_now() -> None:
     assert forecast([node("a", 4), pod("p", 1)], T0, ends=lasting({})) == {("ml", "p"): Start(T0, ())}
+
+
+def test_a_long_line_is_foretold_to_its_end() -> None:
+    """Though every pod ends at a time of its own."""
+    nodes = [node(f"n{i:02}", 1) for i in range(40)]
+    busy = [running(f"busy{i:02}-0", 1, on=f"n{i:02}", since=T0 - timedelta(seconds=i)) for i in range(40)]
+    waiting = [one for i in range(400) for one in of(f"w{i}", pod(f"w-{i}", 1, made=T0 - timedelta(seconds=400 - i)))]
+
+    def ends(_raw: Raw, start: datetime) -> End:
+        return End(start + 10 * MINUTE, "")
+
+    found = forecast([*nodes, *busy, *waiting], T0, ends=ends)
+    assert len(found) == 400
+    last = found["ml", "w399"].at - T0
+    assert abs(last - 100 * MINUTE) < 5 * MINUTE, "ten rounds of ten minutes, within a few percent"

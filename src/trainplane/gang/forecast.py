@@ -28,6 +28,10 @@ STEPS = 200
 READS = 400_000
 """How many objects are looked at in all: a forecast of a large cluster takes fewer steps."""
 
+CLOSE = timedelta(seconds=1)
+LOOKED_AT = frozenset({"Namespace", "Node", "PersistentVolumeClaim", "PodGroup", "PriorityClass", "Queue"})
+"""What the scheduler looks at besides pods."""
+
 Owner = tuple[str, str]
 """Namespace and name of the JobSet, and so of the TrainJob, of a pod; of the pod where it has none."""
 
@@ -90,15 +94,16 @@ def _owner(gang: Gang) -> Owner:
 def forecast(objects: Iterable[Raw], now: datetime, *, ends: Ends) -> dict[Owner, Start]:
     """When those who wait will have room; those for whom that cannot be told are left out.
 
-    A pod whose end is not known stays for ever, so that nobody is promised what it holds.
+    A pod whose end is not known stays for ever, so that nobody is promised what it holds. Ends that lie close together,
+    for how far off they are, count as one: a forecast is no more exact than that anyway.
     """
-    world = _World(list(objects), ends)
+    world, begin = _World(list(objects), ends), now
     for _ in range(max(3, min(STEPS, READS // (len(world.others) + len(world.pods) + 1)))):
         world.place(now)
         if not world.wait or not world.leaving:
             break
         now = max(now, world.leaving[0][0])
-        world.leave(now)
+        world.leave(now + max(CLOSE, (now - begin) / 50))
     return world.starts
 
 
@@ -107,7 +112,7 @@ class _World:
 
     def __init__(self, objects: list[Raw], ends: Ends) -> None:
         self.ends = ends
-        self.others = [raw for raw in objects if raw.get("kind") != "Pod"]
+        self.others = [raw for raw in objects if raw.get("kind") in LOOKED_AT]
         self.pods: dict[Ref, Raw] = {}
         self.leaving: list[tuple[datetime, int, Ref, str]] = []
         self.numbers = count()
