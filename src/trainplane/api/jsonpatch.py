@@ -14,16 +14,23 @@ from trainplane.api.merge import Fault, PatchError, same
 _STRICT_INDEX = re.compile(r"0|[1-9][0-9]*")
 _LENIENT_INDEX = re.compile(r"[+-]?[0-9]+")
 _LONGEST_INDEX = 18
+MAX_COPIED = 3 * 1024 * 1024
+"""The characters that all copies of a patch may come to: each can double a document, and there may be many."""
 
 
 def apply(document: Any, operations: Any, *, lenient: bool = False) -> Any:
     """Apply a JSON patch, all of it or nothing; the arguments stay as they are. Raises PatchError."""
     if not isinstance(operations, list):
         raise PatchError(Fault.TYPE, (), "a JSON patch is a list of operations", "wrap the operation in [ ]")
+    copied = 0
     for i, operation in enumerate(operations):
         if not isinstance(operation, Mapping):
             raise PatchError(Fault.TYPE, (i,), "an operation is a map", 'write {"op": "add", "path": "/a", "value": 1}')
-        document = _Operation(i, operation, lenient).on(document)
+        step = _Operation(i, operation, lenient)
+        document = step.on(document)
+        copied += step.copied
+        if copied > MAX_COPIED:
+            raise PatchError(Fault.OPERATION, (i,), "what is copied becomes too large", "copy less of the object")
     return document
 
 
@@ -44,6 +51,8 @@ class _Operation:
         self.at = at
         self.raw = raw
         self.lenient = lenient
+        self.copied = 0
+        """About how many characters it adds by copying."""
 
     def on(self, document: Any) -> Any:
         """The document after this operation."""
@@ -62,6 +71,7 @@ class _Operation:
                 return self._put(self._take(document, source), target, value)
             case "copy":
                 value = self._get(document, self._parts("from"), or_null=self.lenient)
+                self.copied = _size(value)
                 return self._put(document, self._parts("path"), value)
             case "test":
                 self._test(document)
@@ -175,6 +185,22 @@ class _Operation:
     def _fault(self, fault: Fault, what: str, todo: str) -> PatchError:
         name = f"{self.raw.get('op') or 'operation'} {self.raw.get('path') or ''}".strip()
         return PatchError(fault, (self.at,), f"{name}: {what}", todo)
+
+
+def _size(value: Any) -> int:
+    """About how many characters a value has as JSON; what is too large to copy is not looked at to its end."""
+    size, left = 0, [value]
+    while left and size <= MAX_COPIED:
+        match left.pop():
+            case dict() as items:
+                size += sum(map(len, items))
+                left += items.values()
+            case list() as items:
+                left += items
+            case str() as text:
+                size += len(text)
+        size += 2
+    return size
 
 
 def _unescape(part: str) -> str:

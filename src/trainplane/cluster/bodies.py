@@ -38,8 +38,11 @@ def read_json(data: bytes, *, lenient: bool = False) -> Body:
     except orjson.JSONDecodeError as error:
         raise NotReadable(_json_fault(data, error.pos)) from None
     # What comes out as it went in holds no key twice; nearly all clients write JSON without blanks.
-    if lenient or not isinstance(value, dict) or orjson.dumps(value) == data.strip():
-        return Body(value)
+    try:
+        if lenient or not isinstance(value, dict) or orjson.dumps(value) == data.strip():
+            return Body(value)
+    except orjson.JSONEncodeError:
+        raise NotReadable("exceeded max depth") from None
     repeated: dict[int, list[str]] = {}
 
     def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

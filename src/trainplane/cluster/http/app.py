@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+import orjson
 from aiohttp import web
 
 from trainplane.api.kinds import Kind
@@ -121,6 +122,8 @@ class App:
             return refusal(InternalError(str(error)))
         except TimeoutError:
             return refusal(Timeout("the request took too long to arrive"))
+        except (RecursionError, orjson.JSONEncodeError):
+            return refusal(BadRequest("what is asked for cannot be written as JSON: it is nested too deeply"))
         except (ConnectionError, asyncio.CancelledError):
             raise
         except Exception:  # noqa: BLE001 - the last resort: a client is always answered
