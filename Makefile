@@ -12,7 +12,7 @@ help: ## Show this list
 setup: ## Make .venv and install what development needs (every other target does this by itself)
 	@PYTHON='$(PYTHON)' sh tools/setup.sh
 
-demo: setup ## Show what Trainplane does, on the examples
+demo: setup ## Train a small model with torch on several nodes of this machine
 	@$(py) -m tools.demo
 
 test: setup ## Format, lint, types, contracts and the whole test suite

@@ -112,7 +112,7 @@ def test_the_one_that_failed_first_is_named_and_the_others_are_counted() -> None
     found = first_failure(pods)
     assert found is not None
     assert found.told() == (
-        "node-1 (pod digits-node-0-1-x on node-1) failed first: signal, signal 9; 2 other pods failed after it"
+        "node-1 (pod digits-node-0-1-x on node-1) failed first: signal 9; 2 other pods failed after it"
     )
 
 

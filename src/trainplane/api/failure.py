@@ -186,8 +186,9 @@ class Failure:
         who = f"rank {self.rank}" if self.rank is not None else f"{self.step}-{self.index}"
         where = f" on {self.node}" if self.node else ""
         how = f"signal {self.code - 128}" if self.code > 128 else f"exit code {self.code}"
+        kind = f"{self.kind.words}, " if self.kind not in (ExitClass.SIGNAL, ExitClass.EXIT_CODE) else ""
         more = f"; {self.others} other pod{'s' * (self.others > 1)} failed after it" if self.others else ""
-        return f"{who} (pod {self.pod}{where}) failed first: {self.kind.words}, {how}{more}"
+        return f"{who} (pod {self.pod}{where}) failed first: {kind}{how}{more}"
 
 
 def first_failure(pods: Iterable[Raw]) -> Failure | None:

@@ -1,0 +1,110 @@
+"""`trainplane demo`: a real training on four nodes of this machine, which leaves a model behind and nothing running."""
+
+import asyncio
+import shutil
+import sys
+from importlib.resources import as_file, files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trainplane.cli.clusters import Cluster, Refused, folder_of
+from trainplane.cli.keeper import holder
+from trainplane.cli.server import Server, Session
+
+if TYPE_CHECKING:
+    from trainplane.node.images import ImageMapping
+
+NAME = "demo"
+NODES, PROCESSES = 2, 2
+"""Of the training; the cluster has twice as many nodes."""
+
+
+@click.command()
+@click.option(
+    "--environment",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A virtual environment that has torch; that of trainplane itself by default.",
+)
+@click.option("--steps", type=click.IntRange(1, 100_000), default=200, show_default=True, help="How long to train.")
+def demo(environment: Path | None, steps: int) -> int:
+    """Train a small model with torch DDP on 2 nodes × 2 processes of this machine, and show what happens.
+
+    A private cluster with four nodes is started and stopped again; the model that was trained stays, and the end says
+    where. The program is plain torch, and the folder of this command shows all of it.
+
+    \b
+    trainplane demo
+    trainplane demo --environment ~/envs/torch
+    """
+    cluster = Cluster(NAME, folder_of(NAME))
+    if environment is None and find_spec("torch") is None:
+        raise Refused(
+            "torch is not installed beside trainplane; install it (pip install torch), "
+            "or name an environment that has it with --environment"
+        )
+    if keeper := holder(cluster):
+        raise Refused(f"another demo is running: {keeper}; wait for it, or stop it")
+    for path in cluster.disposable:
+        # Each demo begins with a new cluster; what earlier ones have trained stays.
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    return asyncio.run(_play(cluster, environment, steps))
+
+
+async def _play(cluster: Cluster, environment: Path | None, steps: int) -> int:
+    from trainplane.cli.run import outputs, submit_script, watch
+    from trainplane.cluster.private_files import private_folder
+    from trainplane.cluster.remote import Remote
+    from trainplane.embed import Config, running
+    from trainplane.node.machine import Settings
+
+    private_folder(cluster.folder)
+    machine = Settings(2 * NODES, images=tuple(_images(environment)))
+    _say("1. A cluster of four nodes starts in this process.")
+    async with running(Config(cluster.folder, name=cluster.name, machine=machine)) as serving:
+        _say(f"   it is at {serving.server}, and kubectl can talk to it: export KUBECONFIG={serving.kubeconfig}")
+        _say(f"2. A script of plain torch becomes a TrainJob on {NODES} nodes × {PROCESSES} processes:")
+        _say(f"   trainplane run --nodes {NODES} --nproc {PROCESSES} train.py --steps {steps}")
+        async with Remote.connect(serving.kubeconfig) as client:
+            session = Session(Server(serving.kubeconfig, cluster=cluster), client, "default")
+            with as_file(files("trainplane").joinpath("demo")) as folder:
+                ref = await submit_script(
+                    session, folder / "train.py", ["--steps", str(steps)], **_asked(nodes=NODES, nproc=PROCESSES)
+                )
+            code = await watch(session, ref)
+            kept = outputs(session, ref)
+    _say("3. The cluster is stopped, and nothing of it runs any more.")
+    if code == 0:
+        _say(f"   {kept}")
+        _say("Next:")
+        _say("   trainplane up --nodes 4 --detach")
+        _say("   trainplane run --nodes 2 --nproc 2 your_script.py")
+        _say("   trainplane get jobs")
+    return code
+
+
+def _asked(**said: object) -> dict[str, object]:
+    nothing = {
+        "runtime": "",
+        "job_name": "",
+        "gpus": 0,
+        "cpus": "",
+        "memory": "",
+        "elastic": None,
+        "image": "",
+        "env": {},
+    }
+    return {**nothing, **said}
+
+
+def _images(environment: Path | None) -> "list[ImageMapping]":
+    from trainplane.node.images import ImageMapping
+
+    place = environment or Path(sys.prefix)
+    return [ImageMapping("*", environment=place.absolute())]
+
+
+def _say(text: str) -> None:
+    click.echo(click.style(text, bold=not text.startswith(" ")), err=True)

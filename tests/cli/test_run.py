@@ -1,0 +1,114 @@
+"""`run`, `logs` and `exec` with real processes: what a script writes, how it ends, and what is said when it fails."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.clusters import PATIENCE, Clusters
+
+SCRIPT = """\
+import os, pathlib, sys
+rank = os.environ["JOB_COMPLETION_INDEX"]
+print(f"rank {rank} says {sys.argv[1:]}", pathlib.Path("part.txt").read_text().strip())
+pathlib.Path(os.environ["TRAINPLANE_OUTPUT"], f"out-{rank}").write_text(rank)
+"""
+FAILING = """\
+import os, sys, time
+if os.environ["JOB_COMPLETION_INDEX"] == "1":
+    import no_such_module
+time.sleep(30)
+"""
+
+
+@pytest.fixture
+def up(clusters: Clusters) -> Clusters:
+    """A cluster with two nodes, on which pods are processes."""
+    clusters.up("--nodes", "2")
+    return clusters
+
+
+def folder(clusters: Clusters, script: str) -> Path:
+    place = clusters.home / "code"
+    place.mkdir()
+    (place / "train.py").write_text(script, encoding="utf-8")
+    (place / "part.txt").write_text("shipped", encoding="utf-8")
+    return place / "train.py"
+
+
+def test_a_script_runs_with_its_folder_on_every_node_and_leaves_its_output(up: Clusters) -> None:
+    script = folder(up, SCRIPT)
+    done = up.run("run", "--runtime", "plain", "--nodes", "2", "--job-name", "digits", str(script), "--lr", "0.1")
+    assert sorted(done.stdout.splitlines()) == [
+        "node-0 | rank 0 says ['--lr', '0.1'] shipped",
+        "node-1 | rank 1 says ['--lr', '0.1'] shipped",
+    ]
+    assert "2 files" in done.stderr
+    assert "digits is complete" in done.stderr
+    kept = up.folder() / "jobs" / "default" / "digits" / "output"
+    assert f"what it kept: {kept} (out-0, out-1)" in done.stderr
+    assert sorted(path.name for path in kept.iterdir()) == ["out-0", "out-1"]
+    again = up.run("logs", "digits", "--rank", "1").stdout
+    assert again == "node-1 | rank 1 says ['--lr', '0.1'] shipped\n"
+
+
+def test_the_first_rank_that_fails_is_named_with_its_last_lines_and_what_to_do(up: Clusters) -> None:
+    done = up.run("run", "--runtime", "plain", "--nodes", "2", "--job-name", "boom", str(folder(up, FAILING)), code=1)
+    assert "boom failed: node-1 (pod boom-node-0-1-" in done.stderr
+    assert "failed first: import error, exit code 1" in done.stderr
+    assert "  ModuleNotFoundError: No module named 'no_such_module'" in done.stderr
+    assert "what to do: install the package in the environment that the image stands for" in done.stderr
+
+
+def test_ctrl_c_stops_the_job_and_leaves_nothing(up: Clusters) -> None:
+    script = folder(up, "import time\nprint('here', flush=True)\ntime.sleep(60)\n")
+    words = [sys.executable, "-m", "trainplane", "run", "--runtime", "plain", "--job-name", "long", str(script)]
+    with subprocess.Popen(
+        words, cwd=up.home, env=up.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "node-0 | here\n"
+        running.send_signal(signal.SIGINT)
+        assert running.wait(PATIENCE) == 130
+    until = time.monotonic() + PATIENCE
+    while "No resources found" not in (left := up.kubectl("get", "pods,trainjobs")) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert "No resources found" in left
+
+
+def test_a_command_runs_beside_the_training(up: Clusters) -> None:
+    script = folder(up, "import time\ntime.sleep(60)\n")
+    name = up.run("run", "--runtime", "plain", "--job-name", "long", "--detach", str(script)).stdout.strip()
+    up.kubectl("wait", "--for=condition=Ready", "pod", "--all", f"--timeout={PATIENCE:.0f}s")
+    done = up.run("exec", name, "--", "sh", "-c", "cat part.txt; exit 7", code=7)
+    assert done.stdout == "shipped"
+    assert up.refusal("exec", "--rank", "3", name, "--", "true") == "job long has no pod at rank 3; there are 0"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nothing.py",), "nothing.py does not exist; name the script to run"),
+        (("--runtime", "plian", "code/train.py"), "there is no runtime plian; did you mean plain?"),
+        (("--runtime", "plain", "--elastic", "1:2", "code/train.py"), "runtime plain is not for torch"),
+    ],
+)
+def test_what_cannot_run_is_refused_in_a_sentence(up: Clusters, words: tuple[str, ...], said: str) -> None:
+    folder(up, SCRIPT)
+    assert up.refusal("run", *words).startswith(said)
+
+
+def test_a_command_that_does_not_exist_is_told_by_the_job(up: Clusters) -> None:
+    job = up.home / "job.yaml"
+    job.write_text(
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: wrong}\n"
+        "spec: {runtimeRef: {name: plain}, trainer: {command: [no-such-program]}}\n",
+        encoding="utf-8",
+    )
+    done = up.run("run", "-f", str(job), code=None)
+    assert done.returncode != 0
+    assert "the command could not be started" in done.stderr
+    assert "no-such-program" in done.stderr
