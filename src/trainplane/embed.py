@@ -1,8 +1,9 @@
-"""A whole cluster in this process: the Store, the API over it, its HTTP face, and the controllers."""
+"""A whole cluster in this process: the Store, the API over it, its HTTP face, the controllers, and nodes."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import msgspec
 from aiohttp import web
 
 from trainplane import __version__
+from trainplane.api.meta import Raw
 from trainplane.cluster import kubeconfig
 from trainplane.cluster.account_tokens import AccountTokens
 from trainplane.cluster.api import Api
@@ -30,10 +32,15 @@ from trainplane.control.loop import Loop
 from trainplane.control.metrics import Metrics
 from trainplane.controllers import admission, controllers
 from trainplane.furniture import companions, furnish
+from trainplane.node.machine import Nodes, Settings, choose
+from trainplane.node.namespaced.addresses import GATEWAY
+from trainplane.node.runner import Runner
 from trainplane.node.simulated import Size, simulated
-from trainplane.node.use import PERIOD, Use
+from trainplane.node.use import Use
 
 KUBECONFIG = "kubeconfig"
+API_PORT = 443
+"""Where pods reach the API, at the gateway of their network."""
 
 
 class Config(msgspec.Struct, frozen=True):
@@ -50,8 +57,12 @@ class Config(msgspec.Struct, frozen=True):
     """How many nodes are simulated."""
     size: Size = Size()
     """What each of them has."""
+    machine: Settings | None = None
+    """The nodes that run pods on this machine; None where there are none."""
     audit: Path | None = None
     """Where every request is noted; None is nowhere."""
+    records: int = KEPT
+    """How many records are kept of jobs that have ended; the oldest go."""
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -61,6 +72,8 @@ class Running(msgspec.Struct, frozen=True):
     metrics: Metrics
     server: str
     kubeconfig: Path
+    nodes: Nodes | None = None
+    """Those that run pods on this machine."""
 
 
 async def embed(config: Config, *, ready: Callable[[Running], Awaitable[None]]) -> None:
@@ -73,7 +86,8 @@ async def embed(config: Config, *, ready: Callable[[Running], Awaitable[None]]) 
 @asynccontextmanager
 async def running(config: Config) -> AsyncIterator[Running]:
     """A cluster that serves as long as the context lasts."""
-    certificates = Certificates(config.folder / "pki", name=config.name, now=clock.now())
+    names = (GATEWAY,) if config.machine else ()
+    certificates = Certificates(config.folder / "pki", name=config.name, now=clock.now(), extra_names=names)
     with Disk(config.folder / "store", now=clock.seconds) as disk, rarely():
         store = Store(disk, now=clock.seconds)
         async with asyncio.TaskGroup() as house:
@@ -101,13 +115,16 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
         await store.compact(store.revision)
     else:
         await furnish(api)
-    deciders = (*controllers(config.gates), *simulated(config.nodes, config.size))
+    deciders = (*controllers(config.gates, records=config.records), *simulated(config.nodes, config.size))
     loop = Loop(deciders, api, clock, scopes={}, kinds=SERVED_KINDS)
     use = Use(loop.live, clock)
     port_file = config.folder / "port"
     audit = AuditLog(config.audit, now=clock.now) if config.audit else None
-    told = partial(Served, measures=use, metrics=loop.metrics.text, audit=audit)
-    app, runner, port = await _start(config, api, certificates, port=config.port or _last_port(port_file), told=told)
+    nodes = Nodes(config.machine, api, clock, folder=config.folder) if config.machine else None
+    streams = nodes.streams if nodes else None
+    told = partial(Served, measures=use, metrics=loop.metrics.text, audit=audit, streams=streams)
+    port = config.port or _last_port(port_file)
+    app, questions, runner, port = await _start(config, api, certificates, port=port, told=told)
     try:
         port_file.write_text(f"{port}\n", encoding="utf-8")
         server = f"https://{config.host}:{port}"
@@ -123,10 +140,13 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
                 key=admin.key_pem,
             ),
         )
-        async with asyncio.TaskGroup() as tasks:
-            at_work = (tasks.create_task(loop.run(), name="controllers"), tasks.create_task(measure(use), name="use"))
+        async with AsyncExitStack() as house, asyncio.TaskGroup() as tasks:
+            if config.machine and nodes:
+                door = partial(_let_pods_in, runner, (config.host, port), certificates.server_context())
+                await house.enter_async_context(_with_nodes(config, nodes, questions, door=door))
+            at_work = (tasks.create_task(loop.run(), name="controllers"), tasks.create_task(use.run(), name="use"))
             try:
-                yield Running(api, loop.metrics, server, path)
+                yield Running(api, loop.metrics, server, path, nodes)
             finally:
                 for task in at_work:
                     task.cancel()
@@ -137,16 +157,38 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
             audit.close()
 
 
-async def measure(use: Use) -> None:
-    """Have autoscalers know what pods use, until cancelled."""
-    while True:
-        await asyncio.sleep(PERIOD.total_seconds())
-        use.show()
+@asynccontextmanager
+async def _with_nodes(
+    config: Config,
+    nodes: Nodes,
+    questions: Questions,
+    *,
+    door: Callable[[Runner], Awaitable[tuple[str, int]]],
+) -> AsyncIterator[None]:
+    """Have nodes run pods as long as the context lasts."""
+
+    async def token(namespace: str, account: str, spec: Raw) -> str:
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        return str(questions.token(namespace, account, request)["status"]["token"])
+
+    runner = await choose(config.machine or Settings(0), config.folder)
+    async with nodes.running(runner, token=token, api=await door(runner)):
+        yield
+
+
+async def _let_pods_in(
+    server: web.ServerRunner, own: tuple[str, int], tls: ssl.SSLContext, runner: Runner
+) -> tuple[str, int]:
+    """Where pods reach the API: at its own address, or at the gateway of a network that is theirs alone."""
+    if runner.gateway == own[0]:
+        return own
+    await web.SockSite(server, await runner.listen(API_PORT), ssl_context=tls).start()
+    return runner.gateway, API_PORT
 
 
 async def _start(
     config: Config, api: Api, certificates: Certificates, *, port: int, told: Callable[..., Served]
-) -> tuple[App, web.ServerRunner, int]:
+) -> tuple[App, Questions, web.ServerRunner, int]:
     """The server, at a port or at any other where that is taken."""
     folder, ground = config.folder / "pki", api.ground
 
@@ -167,7 +209,7 @@ async def _start(
         if config.port:
             raise
         runner, bound = await start(app, host=config.host, port=0, tls=tls)
-    return app, runner, bound
+    return app, questions, runner, bound
 
 
 def _last_port(file: Path) -> int:

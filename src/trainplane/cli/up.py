@@ -22,9 +22,11 @@ from trainplane.cluster.private_files import NotPrivate, private_folder
 
 if TYPE_CHECKING:
     from trainplane.embed import Running
+    from trainplane.node.images import ImageMapping
+    from trainplane.node.machine import Settings
 
 INTERRUPTED = 130
-_NO_NODES = "nodes: there are none, and pods wait; --nodes 4 --simulate has nodes on which pods only seem to run"
+_NO_NODES = "nodes: there are none, and pods wait; --nodes 1 has one that runs them"
 
 
 class Asked(NamedTuple):
@@ -37,6 +39,9 @@ class Asked(NamedTuple):
     cpu: str
     memory: str
     gpus: int
+    audit: Path | None
+    machine: "Settings | None"
+    """How the nodes are that run pods on this machine."""
 
 
 def _gates(context: click.Context, option: click.Parameter, value: str) -> frozenset[str]:
@@ -65,6 +70,26 @@ def _quantity(context: click.Context, option: click.Parameter, value: str) -> st
     return value
 
 
+def _images(context: click.Context, option: click.Parameter, value: tuple[str, ...]) -> "tuple[ImageMapping, ...]":
+    from trainplane.node.images import HOST, ImageMapping
+
+    found = []
+    for each in value:
+        pattern, equals, where = each.rpartition("=")
+        place = Path(where).expanduser().absolute()
+        if not equals or not pattern or not where:
+            raise click.BadParameter(f"{each!r} is not PATTERN=PLACE, such as 'pytorch/*=host'", context, option)
+        if where == HOST:
+            found.append(ImageMapping(pattern))
+        elif not place.is_dir():
+            raise click.BadParameter(f"{where} is not a folder; name a virtual environment or a root", context, option)
+        elif (place / "pyvenv.cfg").exists():
+            found.append(ImageMapping(pattern, environment=place))
+        else:
+            found.append(ImageMapping(pattern, root=place))
+    return tuple(found)
+
+
 @click.command()
 @of_cluster
 @click.option("--detach", "-d", is_flag=True, help="Serve in the background; return when the cluster is ready.")
@@ -78,11 +103,37 @@ def _quantity(context: click.Context, option: click.Parameter, value: str) -> st
     default="",
     help="What upstream's JobSet leaves closed: RestartJob, ElasticJobSet.",
 )
-@click.option("--nodes", type=click.IntRange(0, 5000), help="How many nodes there are; with --simulate 1 by default.")
+@click.option(
+    "--nodes", type=click.IntRange(0, 5000), default=1, show_default=True, help="How many nodes share this machine."
+)
+@click.option(
+    "--runner",
+    type=click.Choice(("auto", "namespaced", "process")),
+    default="auto",
+    show_default=True,
+    help="How pods are run: isolated in namespaces, as plain processes, or as well as this machine can.",
+)
+@click.option(
+    "--image",
+    "images",
+    multiple=True,
+    metavar="PATTERN=PLACE",
+    callback=_images,
+    help="What an image is here: a virtual environment, a root folder, or `host`; may be given again.",
+)
+@click.option("--no-egress", is_flag=True, help="Keep pods from reaching anything outside the cluster.")
 @click.option("--simulate", is_flag=True, help="Have pods only seem to run, as their annotations say.")
 @click.option("--node-cpu", default="8", callback=_quantity, show_default=True, help="CPUs of a simulated node.")
 @click.option("--node-memory", default="32Gi", callback=_quantity, show_default=True, help="Memory of one.")
 @click.option("--node-gpus", type=click.IntRange(0, 64), default=0, show_default=True, help="GPUs of one.")
+@click.option(
+    "--audit-log",
+    "audit",
+    is_flag=False,
+    flag_value="",
+    metavar="[FILE]",
+    help="Note every request, one line each, in FILE, or in audit.log among the cluster's data.",
+)
 def up(
     cluster: Cluster,
     *,
@@ -90,11 +141,15 @@ def up(
     port: int,
     merge: bool,
     gates: frozenset[str],
-    nodes: int | None,
+    nodes: int,
+    runner: str,
+    images: "tuple[ImageMapping, ...]",
+    no_egress: bool,
     simulate: bool,
     node_cpu: str,
     node_memory: str,
     node_gpus: int,
+    audit: str | None,
 ) -> int:
     """Start a cluster on this machine, and serve it until Ctrl-C.
 
@@ -105,20 +160,27 @@ def up(
     Data is kept under the user's state folder, and is there again at the next start. A cluster that was killed loses
     nothing that it had confirmed.
 
+    Pods run here, as processes: isolated from each other and from you where the machine allows that, and with the
+    programs and the Python environment of this machine unless --image says what an image is. What a job writes to
+    $TRAINPLANE_OUTPUT is kept in the folder `jobs` of the cluster's data.
+
     On simulated nodes no program runs: a pod takes as long, and ends as well, as its annotations say;
     docs/simulation.md lists them.
 
     \b
     trainplane up
+    trainplane up --nodes 4 --image 'pytorch/*=~/envs/torch'
     trainplane up --nodes 4 --simulate --node-gpus 8
     eval "$(trainplane up --detach)"
     trainplane up --name experiments --port 6443
     """
-    if nodes and not simulate:
-        raise click.UsageError(f"nodes that run programs are not there yet; add --simulate to have {nodes} simulated")
-    count = (1 if nodes is None else nodes) if simulate else 0
+    from trainplane.node.machine import Settings
+
+    count = nodes if simulate else 0
+    machine = Settings(nodes, runner, images=images, egress=not no_egress) if nodes and not simulate else None
     _prepare(cluster)
-    config = Asked(port, gates, count, node_cpu, node_memory, node_gpus)
+    noted = None if audit is None else Path(audit) if audit else cluster.audit
+    config = Asked(port, gates, count, node_cpu, node_memory, node_gpus, noted, machine)
     if detach:
         _tell(
             cluster, start(cluster, partial(_serve, cluster, config=config, merge=merge, detached=True)), detached=True
@@ -131,7 +193,7 @@ def _prepare(cluster: Cluster) -> None:
     """Refuse what runs already and folders that are not ours; make the folder, closed to others."""
     if keeper := holder(cluster):
         raise Refused(_running_already(cluster, keeper))
-    ours = {path.name for path in (*cluster.disposable, cluster.volumes)}
+    ours = {path.name for path in (*cluster.disposable, cluster.volumes, cluster.jobs)}
     try:
         others = sorted(entry.name for entry in cluster.folder.iterdir() if entry.name not in ours)
     except FileNotFoundError:
@@ -181,13 +243,15 @@ async def _until_stopped(
         gates=config.gates,
         nodes=config.nodes,
         size=Size(cpu=config.cpu, memory=config.memory, gpus=config.gpus),
+        audit=config.audit,
+        machine=config.machine,
     )
     async with running(asked) as serving:
         async with open_door(cluster, serving.api):
             write_record(cluster, Record(os.getpid(), serving.server, detached))
             try:
                 notes = _notes(cluster, serving, port=config.port or last_port, merge=merge)
-                ready(_ready(serving, [*([] if config.nodes else [_NO_NODES]), *notes]))
+                ready(_ready(serving, [*([] if config.nodes or config.machine else [_NO_NODES]), *notes]))
                 word = await stopped
             finally:
                 # While the data is still ours: after that the record may be another's.

@@ -1,6 +1,7 @@
 """Handlers: what probes and hooks do: run a command in a container, ask by HTTP, open a connection, or wait."""
 
 import asyncio
+import os
 import ssl
 from collections.abc import Sequence
 from signal import SIGKILL
@@ -121,4 +122,9 @@ async def _http(runner: Runner, box: Box, action: Raw, *, container: Raw, addres
 
 
 def _refused(host: str, port: int, error: OSError) -> str:
-    return f"dial tcp {host}:{port}: connect: {(error.strerror or str(error)).lower()}"
+    return f"dial tcp {host}:{port}: connect: {why(error)}"
+
+
+def why(error: OSError) -> str:
+    """What the system says of an error; asyncio puts its own words over those."""
+    return (os.strerror(error.errno) if error.errno else str(error)).lower()

@@ -10,6 +10,7 @@ from trainplane.cluster.client import Channel, Client, Log
 from trainplane.cluster.errors import BadRequest, InternalError, NotFound
 from trainplane.node.agent import Agent
 from trainplane.node.downward import containers
+from trainplane.node.handlers import why
 from trainplane.node.home import log_name
 from trainplane.node.living import Living
 from trainplane.node.pipes import open_ends
@@ -79,8 +80,7 @@ class NodeStreams:
         try:
             return PortChannel(await agent.home.runner.dial(worker.box, port))
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise InternalError(f"failed to connect to port {port} of pod {pod.name}: {why}") from error
+            raise InternalError(f"failed to connect to port {port} of pod {pod.name}: {why(error)}") from error
 
     def _agent(self, raw: Raw) -> Agent | None:
         node = raw["spec"].get("nodeName")
