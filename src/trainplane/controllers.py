@@ -19,6 +19,7 @@ from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.view import View
 from trainplane.trainjob import admission as trainjob_admission
 from trainplane.trainjob.reconcile import controller as trainjob
+from trainplane.upkeep.history import HISTORY, KEPT, history
 from trainplane.upkeep.table import UPKEEP
 from trainplane.why.why import READS, why
 
@@ -54,8 +55,8 @@ def neighbours(pod: Raw, *, store: Store) -> View:
     return View([*mine, *nodes])
 
 
-def controllers(gates: frozenset[str] = frozenset()) -> tuple[Controller, ...]:
-    """Everybody who decides, but for the nodes."""
+def controllers(gates: frozenset[str] = frozenset(), *, records: int = KEPT) -> tuple[Controller, ...]:
+    """Everybody who decides, but for the nodes; `records` is how many are kept of jobs that have ended."""
     elastic = ELASTIC_JOBSET in gates
     told = trainjob(elastic_jobset=elastic, why=why)
     return (
@@ -65,5 +66,5 @@ def controllers(gates: frozenset[str] = frozenset()) -> tuple[Controller, ...]:
         JOB,
         ORPHANS,
         scheduler(),
-        *UPKEEP,
+        *(history(keep=records) if one is HISTORY else one for one in UPKEEP),
     )
