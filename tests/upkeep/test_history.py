@@ -13,6 +13,7 @@ from tests.upkeep.town import NOON, Raw
 from trainplane.api.history import KIND
 from trainplane.api.raw import put
 from trainplane.control import virtual
+from trainplane.controllers import controllers
 from trainplane.reconcile.decision import Create, Delete
 from trainplane.reconcile.view import View
 from trainplane.upkeep.conditions import stamp
@@ -192,3 +193,9 @@ def test_a_record_outlives_a_job_that_goes_the_moment_it_ends() -> None:
             assert len(creates) == 4, "one write a job"
 
     virtual.run(main())
+
+
+def test_a_cluster_says_how_many_are_kept() -> None:
+    (found,) = (one for one in controllers(records=2) if one.name == "history")
+    old = [kept(job(f"old-{i}", ended=20 + i, uid=f"u-{i}")) for i in range(2)]
+    assert [type(action) for action in found.reconcile(job("new"), View(old), NOON).actions] == [Create, Delete]
