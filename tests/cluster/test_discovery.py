@@ -95,7 +95,7 @@ def test_the_hub_comes_before_its_dialects_and_they_share_no_category() -> None:
     [
         (KUBECTL_1_37, "v2"),
         (KUBECTL_1_32, "v2"),
-        (f"{V2BETA1},application/json", "v2beta1"),
+        (f"{V2BETA1},application/json", ""),
         ("application/json", ""),
         ("", ""),
         ("*/*", ""),

@@ -23,7 +23,7 @@ DIFFERENT = {
     for name, group in yaml.safe_load((HERE / "api_differences.yaml").read_text(encoding="utf-8")).items()
     for case in group["cases"]
 }
-NOT_TRIED = ("controllers", "not-served")
+NOT_TRIED = ("not-served",)
 
 
 BEAT = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "beat", "namespace": "default"}}

@@ -19,10 +19,12 @@ _MOST: Final = 2**63 - 1
 class SelectorError(ValueError):
     """A selector that cannot be used: where (in an object), what is wrong, and what to do."""
 
-    def __init__(self, what: str, todo: str, path: Path = ()) -> None:
+    def __init__(self, what: str, todo: str, path: Path = (), *, about: tuple[str, ...] = ()) -> None:
+        """`about` is the label that is no label: its key, or its key and value."""
         self.what = what
         self.todo = todo
         self.path = path
+        self.about = about
         super().__init__(f"{show(path)}: {what}; {todo}" if path else f"{what}; {todo}")
 
 
@@ -199,7 +201,8 @@ def _parse_values(tokens: _Tokens) -> list[str]:
 def requirement(key: str, operator: Operator, values: Collection[str] = ()) -> Requirement:
     """A requirement on a label, checked as Kubernetes checks it; raises SelectorError."""
     if fault := label_key_fault(key):
-        raise SelectorError(f"the key '{_short(key)}' {fault}", "write a label key such as app or example.com/app")
+        todo = "write a label key such as app or example.com/app"
+        raise SelectorError(f"the key '{_short(key)}' {fault}", todo, about=(key,))
     match operator:
         case Operator.EXISTS | Operator.DOES_NOT_EXIST:
             if values:
@@ -214,7 +217,8 @@ def requirement(key: str, operator: Operator, values: Collection[str] = ()) -> R
         if operator in (Operator.GREATER, Operator.LESS) and not _is_count(value):
             raise SelectorError(f"'{_short(value)}' is not a whole number", f"give {operator} a number such as 3")
         if fault := label_value_fault(value):
-            raise SelectorError(f"the value '{_short(value)}' of {key} {fault}", "no label can have it; correct it")
+            what = f"the value '{_short(value)}' of {key} {fault}"
+            raise SelectorError(what, "no label can have it; correct it", about=(key, value))
     return Requirement(key, operator, tuple(sorted(set(values))))
 
 

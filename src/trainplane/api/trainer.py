@@ -90,7 +90,7 @@ _ONLY_NODES_CHANGE = Law(
 )
 _RFC1035_NAME = Law(
     cel="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-    message="metadata.name must be an RFC 1035 label",
+    message="metadata.name must match RFC 1035 DNS label format",
     holds=_rfc1035,
     todo="use lower-case letters, digits and '-', begin with a letter and end with a letter or a digit",
     about=("metadata", "name"),

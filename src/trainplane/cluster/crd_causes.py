@@ -14,6 +14,10 @@ from trainplane.api.structural import unlawful
 from trainplane.cluster.causes import (
     DUPLICATE,
     INVALID,
+    NOT_SUPPORTED,
+    REQUIRED,
+    TOO_LONG,
+    TOO_MANY,
     TYPE_INVALID,
     Cause,
     duplicate,
@@ -35,6 +39,8 @@ UNCHECKED = Cause(
     "correct the existing errors to complete validation",
 )
 """What follows the causes of a schema: laws are judged only where the shape is right."""
+BLOCKING = (REQUIRED, NOT_SUPPORTED, TOO_LONG, TOO_MANY, TYPE_INVALID)
+"""The reasons that keep laws from being judged."""
 _RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 

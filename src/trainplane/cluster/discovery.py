@@ -14,7 +14,7 @@ MINOR = 36
 """The minor version of Kubernetes whose ways are followed."""
 
 JSON = "application/json"
-AGGREGATED_VERSIONS = ("v2", "v2beta1")
+AGGREGATED_VERSIONS = ("v2",)
 
 
 class Document(msgspec.Struct, frozen=True):

@@ -13,9 +13,11 @@ from trainplane.api.field_selectors import FieldQuery, parse_fields
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.selectors import LabelQuery, SelectorError, parse_labels
+from trainplane.cluster.causes import Cause, invalid
 from trainplane.cluster.errors import BadRequest, Expired, Internal, NotFound, Timeout
 from trainplane.cluster.ground import Answer, Call, Ground
 from trainplane.cluster.log import Change, Compacted, Stored
+from trainplane.cluster.names import key_faults, value_faults
 from trainplane.cluster.options import Options
 from trainplane.cluster.resources import resource_of
 
@@ -128,8 +130,17 @@ def selection(row: Kind, options: Options) -> Selection:
 def _label_words(error: SelectorError) -> str:
     if error.what.endswith(_OUTER_WORDS):
         return error.what
+    if error.about:
+        return f"unable to parse requirement: {_label_cause(*error.about)}"
     words = error.what.replace(f"', expected: {_OPEN}", f"' expected: {_OPEN}")
     return f"unable to parse requirement: {words}"
+
+
+def _label_cause(key: str, *values: str) -> Cause:
+    """What is wrong with a label of a selector: its key, or a value of it."""
+    for value in values:
+        return invalid(f"values[0][{key}]", value, "; ".join(value_faults(value)))
+    return invalid("key", key, "; ".join(key_faults(key)))
 
 
 class Reads:

@@ -12,7 +12,7 @@ from trainplane.cluster.admission import judged
 from trainplane.cluster.bodies import Body
 from trainplane.cluster.built_in_admission import admitted, checked
 from trainplane.cluster.causes import TYPE_INVALID, Cause, invalid
-from trainplane.cluster.crd_causes import UNCHECKED, crd_causes
+from trainplane.cluster.crd_causes import BLOCKING, UNCHECKED, crd_causes
 from trainplane.cluster.defaults import defaulted
 from trainplane.cluster.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Internal, Invalid, NotFound
 from trainplane.cluster.ground import Answer, Call, Ground
@@ -334,6 +334,8 @@ class Writes:
             causes += change_causes(new["metadata"], old["metadata"])
         if resource_of(row).custom:
             found = crd_causes(row.type, new, old)
+            if UNCHECKED not in found and any(cause.reason in BLOCKING for cause in causes):
+                found = [UNCHECKED]
         else:
             found = list(kind_causes(row, new, old, subresource=subresource))
         if call.through:

@@ -29,7 +29,7 @@ LONGEST_LABEL = 63
 def default(new: Raw, old: Raw | None, lookup: Lookup, *, now: datetime) -> Raw:
     """The JobSet as it will be stored; filled in on updates too, so that a manifest sent again is no change."""
     del old, lookup, now
-    return defaults.jobset(new)
+    return defaults.with_blanks(defaults.jobset(new))
 
 
 def validate(

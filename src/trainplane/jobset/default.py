@@ -41,6 +41,23 @@ def jobset(raw: Raw) -> Raw:
     return {**filled, "spec": spec}
 
 
+def with_blanks(raw: Raw) -> Raw:
+    """A JobSet with the empty objects that upstream's webhook leaves where a template says nothing."""
+    for place, one in enumerate(look(raw, "spec", "replicatedJobs") or ()):
+        for path in (("template", "metadata"), ("template", "spec", "template", "metadata")):
+            if isinstance(look(one, *path[:-1]), dict) and path[-1] not in look(one, *path[:-1]):
+                one = put(one, path, {})
+        for kind in ("containers", "initContainers"):
+            where = ("template", "spec", "template", "spec", kind)
+            if isinstance(look(one, *where), list):
+                one = put(one, where, [under(each, {"resources": {}}) for each in look(one, *where)])
+        raw = put(raw, ("spec", "replicatedJobs", place), one)
+    policy = look(raw, "spec", "successPolicy")
+    if isinstance(policy, dict) and "operator" not in policy:
+        raw = put(raw, ("spec", "successPolicy", "operator"), "")
+    return raw
+
+
 def under(value: Any, defaults: Raw) -> Any:
     """An object with these fields where it has none of that name."""
     return {**defaults, **value} if isinstance(value, dict) else value

@@ -44,9 +44,10 @@ def reconcile(namespace: Raw, view: View, now: datetime) -> Decision:
         for _, raw in found
         if not raw["metadata"].get("deletionTimestamp")
     ]
-    status = told(namespace.get("status") or {}, found, now)
+    staying = [(row, raw) for row, raw in found if stays(raw)]
+    status = told(namespace.get("status") or {}, staying, now)
     if found:
-        if status != (namespace.get("status") or {}):
+        if staying and status != (namespace.get("status") or {}):
             actions.append(SetStatus(ref, status, uid))
         return Decision.of(actions, again=PATIENCE)
     if NAMESPACE_FINALIZER in finalizers:
@@ -60,6 +61,12 @@ def contents(name: str, view: View) -> Iterator[tuple[Kind, Raw]]:
     for row in NAMESPACED:
         for raw in view.all(row.group, row.kind, namespace=name):
             yield row, raw
+
+
+def stays(raw: Raw) -> bool:
+    """Whether an object is still there when it has been deleted: it is held, or a node has to let go of it."""
+    metadata = raw["metadata"]
+    return bool(metadata.get("deletionTimestamp") or metadata.get("finalizers") or look(raw, "spec", "nodeName"))
 
 
 def told(status: Raw, found: list[tuple[Kind, Raw]], now: datetime) -> Raw:

@@ -43,7 +43,7 @@ from trainplane.cluster.http.questions import Access, Questions
 from trainplane.cluster.http.watch import stream
 from trainplane.cluster.identity import Identity
 from trainplane.cluster.log import Closed, Key, StoreError
-from trainplane.cluster.negotiation import PLAIN, Form, answer_form
+from trainplane.cluster.negotiation import DISCOVERY_FORMS, PLAIN, Form, answer_form
 from trainplane.cluster.openapi import OpenApi
 from trainplane.cluster.openapi_protobuf import ASKED as OPENAPI_PROTOBUF
 from trainplane.cluster.options import APPLY_PATCH, check, is_pretty, name_asked_for
@@ -330,6 +330,7 @@ class App:
             case ("openapi", "v3", *rest):
                 return self._group_version(request, "/".join(rest))
             case ("api" | "apis", *_):
+                answer_form(request.headers.get("Accept"), DISCOVERY_FORMS)
                 found = self._discovery.answer(asked.path, request.headers.get("Accept", ""))
                 if found is not None:
                     return document(found, matching=matching)
