@@ -40,6 +40,7 @@ class Asked(NamedTuple):
     memory: str
     gpus: int
     audit: Path | None
+    records: int
     machine: "Settings | None"
     """How the nodes are that run pods on this machine."""
 
@@ -134,6 +135,13 @@ def _images(context: click.Context, option: click.Parameter, value: tuple[str, .
     metavar="[FILE]",
     help="Note every request, one line each, in FILE, or in audit.log among the cluster's data.",
 )
+@click.option(
+    "--records",
+    type=click.IntRange(0),
+    default=1000,
+    show_default=True,
+    help="How many ended jobs `trainplane history` remembers; the oldest are forgotten.",
+)
 def up(
     cluster: Cluster,
     *,
@@ -150,6 +158,7 @@ def up(
     node_memory: str,
     node_gpus: int,
     audit: str | None,
+    records: int,
 ) -> int:
     """Start a cluster on this machine, and serve it until Ctrl-C.
 
@@ -180,7 +189,7 @@ def up(
     machine = Settings(nodes, runner, images=images, egress=not no_egress) if nodes and not simulate else None
     _prepare(cluster)
     noted = None if audit is None else Path(audit) if audit else cluster.audit
-    config = Asked(port, gates, count, node_cpu, node_memory, node_gpus, noted, machine)
+    config = Asked(port, gates, count, node_cpu, node_memory, node_gpus, noted, records, machine)
     if detach:
         _tell(
             cluster, start(cluster, partial(_serve, cluster, config=config, merge=merge, detached=True)), detached=True
@@ -244,6 +253,7 @@ async def _until_stopped(
         nodes=config.nodes,
         size=Size(cpu=config.cpu, memory=config.memory, gpus=config.gpus),
         audit=config.audit,
+        records=config.records,
         machine=config.machine,
     )
     async with running(asked) as serving:
