@@ -8,7 +8,7 @@ from types import TracebackType
 
 _NEWLINK, _NEWADDR, _NEWROUTE = 16, 20, 24
 _REQUEST, _ACK, _CREATE = 0x1, 0x4, 0x600
-_IFNAME, _MASTER, _LINKINFO, _NS_FD = 3, 10, 18, 28
+_ADDRESS, _IFNAME, _MASTER, _LINKINFO, _NS_FD = 1, 3, 10, 18, 28
 _UP = 1
 _HEADER = struct.Struct("=IHHII")
 
@@ -29,13 +29,10 @@ def _link(index: int = 0, *, up: bool = False) -> bytes:
 Request = tuple[int, int, bytes]
 
 
-def bridge(name: str) -> Request:
-    """Add a bridge."""
-    return (
-        _NEWLINK,
-        _CREATE,
-        _link(up=True) + _attribute(_IFNAME, name) + _attribute(_LINKINFO, _attribute(1, "bridge")),
-    )
+def bridge(name: str, *, hardware: bytes) -> Request:
+    """Add a bridge; without a hardware address of its own it would change with every link that comes or goes."""
+    body = _link(up=True) + _attribute(_IFNAME, name) + _attribute(_ADDRESS, hardware)
+    return _NEWLINK, _CREATE, body + _attribute(_LINKINFO, _attribute(1, "bridge"))
 
 
 def veth(name: str, *, master: int, peer: str, namespace: int) -> Request:

@@ -38,7 +38,7 @@ class Network:
         _try_setting("net/ipv4/ip_unprivileged_port_start", "0")
         _try_setting("net/ipv6/conf/default/disable_ipv6", "1")
         self._netlink = Netlink()
-        self._netlink.ask(bridge(BRIDGE), up(_LOOPBACK))
+        self._netlink.ask(bridge(BRIDGE, hardware=b"\x02\x00" + socket.inet_aton(gateway)), up(_LOOPBACK))
         self._bridge = socket.if_nametoindex(BRIDGE)
         self._netlink.ask(address(self._bridge, ip=gateway, prefix=PREFIX))
 
