@@ -26,6 +26,7 @@ from trainplane.controllers import admission, controllers
 from trainplane.furniture import companions, furnish
 from trainplane.node.simulated import Size, simulated
 from trainplane.node.use import Use
+from trainplane.reconcile.controller import Controller
 
 TRAINJOB = ("trainer.kubeflow.org", "TrainJob")
 ENDS = frozenset(("Complete", "Failed"))
@@ -49,12 +50,16 @@ class World:
             place=chance.randrange,
             companions=lambda _: companions("simulated"),
         )
-        self.controllers = (*controllers(gates), *simulated(nodes, size))
+        self._gates, self._nodes, self._size = gates, nodes, size
+
+    def controllers(self) -> tuple[Controller, ...]:
+        """Everybody who decides, with nothing remembered yet."""
+        return (*controllers(self._gates), *simulated(self._nodes, self._size))
 
     @asynccontextmanager
     async def controlled(self, client: Client | None = None) -> AsyncIterator[Loop]:
         """Everybody at work until the block ends; they reach the API through a Client where one is given."""
-        loop = Loop(self.controllers, client or self.api, self.clock, scopes={}, kinds=SERVED_KINDS)
+        loop = Loop(self.controllers(), client or self.api, self.clock, scopes={}, kinds=SERVED_KINDS)
         async with asyncio.TaskGroup() as tasks:
             at_work = (tasks.create_task(loop.run()), tasks.create_task(Use(loop.live, self.clock).run()))
             try:

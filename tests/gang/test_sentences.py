@@ -235,3 +235,11 @@ def test_news_come_ever_more_rarely() -> None:
 def test_a_pod_of_another_scheduler_is_left_alone() -> None:
     """Only pods of our names are placed."""
     assert decide(node("a"), pod("p", spec={"schedulerName": "somebody"})).actions == ()
+
+
+def test_gangs_of_one_kind_are_each_told_of_themselves() -> None:
+    told = messages(decide(node("a", 1), *gang("one", 2), *gang("two", 2)))
+    assert len(told) == 4
+    for name, text in told.items():
+        own = name.partition("-")[0]
+        assert f"PodGroup ml/{own} needs room for 2 pods at once, and 1 of them find it." in text

@@ -63,7 +63,7 @@ class Loop:
             client, self.live, unseen=self._unseen, recorder=recorder, metrics=self.metrics, clock=clock
         )
         self._calm: dict[Key, float] = {}
-        """Until when a key is left alone whose status was just written."""
+        """Until when a key is left alone whose status was just written, or whose controller asks for a pause."""
         self._held: set[Key] = set()
         """Whose status was left to the next look."""
         self.queues = {each.name: Queue[Ref](time, back_off=back_off) for each in controllers}
@@ -164,8 +164,9 @@ class Loop:
             queue.retry(ref, at_least=failed.retry_after)
             return
         queue.forget(ref)
-        if key in self._held or any(isinstance(action, SetStatus) for action in decision.actions):
-            self._calm[key] = self._time() + CALM
+        told = key in self._held or any(isinstance(action, SetStatus) for action in decision.actions)
+        if rest := CALM if told else controller.pause:
+            self._calm[key] = self._time() + rest
         if decision.again is not None:
             # Who wants to look again at once would keep everybody else from it.
             queue.add(ref, after=max(decision.again.total_seconds(), CALM))

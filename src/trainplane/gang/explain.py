@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from trainplane.api.meta import Raw
+from trainplane.api.raw import look
 from trainplane.api.ref import Ref
 from trainplane.gang.filters import FULL, NO_PORT, NOT_APART, UNWELCOME, never_holds
 from trainplane.gang.fit import Pod
@@ -22,6 +24,7 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 NO_HELP = "Preemption is not helpful for scheduling"
 NEVER = "preemption: not eligible due to preemptionPolicy=Never."
 
+NEVER_LATE = datetime.max.replace(tzinfo=UTC)
 AGAIN = timedelta(seconds=10)
 """A waiting pod hears news of why it waits no sooner than this, and later ever more rarely."""
 
@@ -57,7 +60,23 @@ def refusal(placer: Placer, word: str) -> str:
     return f"0/{total} nodes are available: {word}. preemption: {counted([NO_HELP] * total, total)}"
 
 
-def gang_sentence(placer: Placer, gang: Gang) -> str:
+class Words(NamedTuple):
+    """Why gangs of one kind have no room; each says it under its own name."""
+
+    text: str
+    """The sentence of the first pod without a node."""
+    found: int
+    """How many of its pods find room."""
+    more: str = ""
+    """What else is in their way."""
+
+    def of(self, gang: Gang) -> str:
+        """The words about one gang."""
+        need = f"PodGroup {gang.name} needs room for {gang.need} pods at once, and {self.found} of them find it."
+        return " ".join(filter(None, (self.text, need if gang.quorum > 1 else "", self.more)))
+
+
+def gang_words(placer: Placer, gang: Gang) -> Words:
     """Why the gang has no room: the sentence of its first pod without a node, and how many have one."""
     ledger = placer.ledger
     mark, without, found = ledger.mark(), None, 0
@@ -70,21 +89,16 @@ def gang_sentence(placer: Placer, gang: Gang) -> str:
             ledger.place(pod, node)
     text = sentence(placer, without or gang.waiting[0]) if without or not found else ""
     ledger.undo(mark)
-    if gang.quorum <= 1:
-        return text
-    own = f"PodGroup {gang.name} needs room for {gang.need} pods at once, and {found} of them find it."
-    return f"{text} {own}".lstrip()
+    return Words(text, found)
 
 
 def overdue(gang: Gang, now: datetime) -> str:
     """That a gang has waited longer than it wanted to; "" where it has not."""
-    spec = (gang.group or {}).get("spec") or {}
-    limit = spec.get("scheduleTimeoutSeconds")
-    if limit is None or not any(pod.created for pod in gang.waiting):
-        return ""
-    since = min(datetime.fromisoformat(pod.created) for pod in gang.waiting if pod.created)
-    late = now - since > timedelta(seconds=limit)
-    return f" It has waited longer than its scheduleTimeoutSeconds of {limit}." if late else ""
+    limit = look(gang.group, "spec", "scheduleTimeoutSeconds")
+    if gang.patience is None:
+        made = [datetime.fromisoformat(pod.created) for pod in gang.waiting if pod.created]
+        gang.patience = min(made) + timedelta(seconds=limit) if limit is not None and made else NEVER_LATE
+    return f" It has waited longer than its scheduleTimeoutSeconds of {limit}." if now > gang.patience else ""
 
 
 def condition(raw: Raw) -> Raw:

@@ -17,6 +17,8 @@ from trainplane.gang.fit import VOLCANO, GroupKey, Pod, counted
 from trainplane.gang.ledger import Ledger
 from trainplane.reconcile.view import View
 
+_SLACK = 64
+"""How many pods that are gone may be remembered."""
 SYSTEM_PRIORITIES = {SYSTEM_CLUSTER_CRITICAL: 2_000_000_000, SYSTEM_NODE_CRITICAL: 2_000_001_000}
 
 
@@ -41,6 +43,10 @@ class Gang:
     """Why it cannot even be tried."""
     heard: datetime | None = None
     """When its pods may next be told why they wait, once somebody has worked it out."""
+    patience: datetime | None = None
+    """Until when it wanted to wait, once somebody has worked it out."""
+    told: object = None
+    """The words that its pods have on them, once somebody has looked."""
     _signature: tuple[object, ...] = ()
 
     @property
@@ -84,16 +90,24 @@ def requested(pods: list[Pod]) -> dict[str, int]:
     return total
 
 
-Known = dict[GroupKey, Gang | None]
-"""The gangs of the last look, None where no pod of the PodGroup waited; good for PodGroups whose pods did not move."""
+Known = dict[GroupKey | str, Gang | None]
+"""The gangs of the last look, by PodGroup or by the uid of a lone pod, None where no pod of the PodGroup waited; good
+for PodGroups whose pods did not move, and for lone pods that are the same."""
 
 
 def gangs(ledger: Ledger, view: View, known: Known, *, schedulers: frozenset[str]) -> Iterator[Gang]:
     """Every gang with pods that wait for a node; `known` is brought up to date."""
     for pod in ledger.singles.values():
         if pod.waiting and pod.scheduler in schedulers:
-            queue = pod.queue or DEFAULT_QUEUE
-            yield Gang(_full(pod.ref), pod.ref, queue, pod.priority, pod.created, [pod], [], 1)
+            lone = known.get(pod.uid)
+            if lone is None or lone.waiting[0] is not pod:
+                queue = pod.queue or DEFAULT_QUEUE
+                lone = Gang(_full(pod.ref), pod.ref, queue, pod.priority, pod.created, [pod], [], 1)
+                known[pod.uid] = lone
+            yield lone
+    if len(known) > len(ledger.groups) + len(ledger.singles) + _SLACK:
+        for gone in [key for key in known if isinstance(key, str) and key not in ledger.singles]:
+            del known[gone]
     for key in ledger.moved:
         known.pop(key, None)
     for key, members in ledger.groups.items():

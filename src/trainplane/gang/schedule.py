@@ -12,8 +12,9 @@ from trainplane.gang.evict import evictions
 from trainplane.gang.explain import (
     GATED,
     GATED_NOTE,
+    Words,
     condition,
-    gang_sentence,
+    gang_words,
     overdue,
     refusal,
     say,
@@ -38,6 +39,8 @@ SCHEDULERS = frozenset(("", "default-scheduler", COSCHEDULING_SCHEDULER, VOLCANO
 """The schedulerNames whose pods are placed here."""
 KEY = Ref("", "Namespace", "", "kube-system")
 """The one object that stands for the whole cluster."""
+PAUSE = 0.02
+"""Seconds between two looks: pods come and go in numbers."""
 PATIENCE = timedelta(seconds=1)
 """A pod that waits no longer than this is not told why: it will be placed before anyone reads it."""
 
@@ -96,7 +99,8 @@ class _Look:
         self.actions: list[Action] = []
         self.again: timedelta | None = None
         self.queues = Queues(view, self.ledger)
-        self.failed: dict[tuple[object, ...], str] = {}
+        self.failed: dict[tuple[object, ...], Words | None] = {}
+        """Of gangs that find no room: why, once one of them is told."""
         self.waiting: list[Gang] = []
         """Gangs that had their turn and found no room, in that order; the first of them that ever can gets a hold."""
         self.reservation: Reservation | None = None
@@ -134,10 +138,14 @@ class _Look:
         failed, now = self.failed, self.now
         soonest: datetime | None = None
         while line and line[-1].signature in failed:
-            heard = line[-1].heard
-            if heard is None or heard <= now:
+            gang = line[-1]
+            heard = gang.heard
+            if heard is None:
                 break
-            soonest = heard if soonest is None or heard < soonest else soonest
+            if heard > now:
+                soonest = heard if soonest is None or heard < soonest else soonest
+            elif gang.told is None or gang.told != (failed[gang.signature], overdue(gang, now)):
+                break
             line.pop()
         self._come_back(soonest)
 
@@ -253,22 +261,25 @@ class _Look:
         }
 
     def _wait(self, gang: Gang, signature: tuple[object, ...]) -> None:
-        self.failed[signature] = ""
+        self.failed[signature] = None
         if self.preempted or not self._preempt(gang):
             self._tell_no_room(gang, signature)
         self.waiting.append(gang)
 
     def _tell_no_room(self, gang: Gang, signature: tuple[object, ...]) -> None:
         """Say why; the sentence is made when the first of its kind is told."""
-        if not self.failed[signature] and self._is_due(gang):
-            text = gang_sentence(self.placer, gang)
+        words = self.failed[signature]
+        if words is None and self._is_due(gang):
+            words = gang_words(self.placer, gang)
             if short := self._missing_amounts(gang) if gang.least else None:
-                words = ", ".join(f"{Amount(amount)} more {name}" for name, amount in sorted(short.items()))
-                text += f" Its minResources are not free: {words} wanted."
+                amounts = ", ".join(f"{Amount(amount)} more {name}" for name, amount in sorted(short.items()))
+                words = words._replace(more=f"Its minResources are not free: {amounts} wanted.")
             if self.reservation is not None and self.reservation.gang is not gang:
-                text += f" Room is kept for {self.reservation.gang.name}, which is before it."
-            self.failed[signature] = text.strip()
-        self._tell(gang, self.failed[signature])
+                kept_for = f"Room is kept for {self.reservation.gang.name}, which is before it."
+                words = words._replace(more=f"{words.more} {kept_for}".strip())
+            self.failed[signature] = words
+        if self._tell(gang, words.of(gang) if words else ""):
+            gang.told = (words, overdue(gang, self.now))
 
     def _preempt(self, gang: Gang) -> bool:
         if not self._is_above_somebody(gang):
@@ -313,17 +324,22 @@ class _Look:
             gang.heard = min((at for at in times if at is not None), default=None) if None not in times else self.now
         return gang.heard is not None and gang.heard <= self.now
 
-    def _tell(self, gang: Gang, text: str) -> None:
+    def _tell(self, gang: Gang, text: str) -> bool:
+        """Tell the gang's pods why they wait, where it is time; whether all of them say so already."""
         if not self._is_due(gang):
             self._come_back(gang.heard)
-            return
+            return False
         late = overdue(gang, self.now) if gang.group is not None else ""
+        known = True
         for pod in gang.waiting:
             at = told_at(pod, self.scheduler.patience)
             if at is not None and at > self.now:
                 self._come_back(at)
-            else:
-                self.actions += tell(pod, text + late, self.now)
+                known = False
+            elif news := tell(pod, text + late, self.now):
+                self.actions += news
+                known = False
+        return known
 
     def _come_back(self, at: datetime | None) -> None:
         if at is not None:
@@ -381,4 +397,5 @@ def controller(scheduler: Scheduler | None = None) -> Controller:
         kind=KEY.kind,
         reconcile=lambda raw, view, now: decides.schedule(view, now) if Ref.of(raw) == KEY else Decision(),
         watches=tuple((kind, lambda _raw, _view: (KEY,)) for kind in watched),
+        pause=PAUSE,
     )

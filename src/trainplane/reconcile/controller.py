@@ -32,5 +32,7 @@ class Controller:
     watches: tuple[tuple[tuple[str, str], Wake], ...] = ()
     reads: tuple[tuple[str, str], ...] = ()
     """(group, kind) of what it looks at besides, without being woken by a change there."""
+    pause: float = 0.0
+    """Seconds between two looks at one object, so that what changes at once is looked at once."""
     reports_as: str = ""
     """The reportingController of its Events; its name where this is empty."""

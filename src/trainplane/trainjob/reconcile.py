@@ -16,8 +16,9 @@ from trainplane.trainjob.children import CREATION_FAILED, REPLICATED, kept, resi
 from trainplane.trainjob.default import ELASTIC
 from trainplane.trainjob.lifetime import deadline, expiry, is_past_deadline, soonest
 from trainplane.trainjob.nodes import JOB_NODES
-from trainplane.trainjob.pipeline import Refused, Surroundings, build
+from trainplane.trainjob.pipeline import Refused, Surroundings
 from trainplane.trainjob.plan import Plan
+from trainplane.trainjob.plans import Plans
 from trainplane.trainjob.snapshot import Unusable, find_runtime, is_controlled_by, not_found, recall, take
 from trainplane.trainjob.status import finished, from_jobset, suspension
 from trainplane.trainjob.summary import Scene, Why, listed, summarize
@@ -28,6 +29,8 @@ JOBSET_GROUP = "jobset.x-k8s.io"
 JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
 LONGEST_NOTE = 1024
 """As much text as an Event takes."""
+PAUSE = 0.02
+"""Seconds between two looks at a job: its pods change together."""
 PATIENCE = timedelta(seconds=15)
 """How soon to look again for what no watch of ours reports: a runtime that is created, a stranger that goes away."""
 
@@ -50,7 +53,15 @@ class Wanted(NamedTuple):
     remark: str = ""
 
 
-def reconcile(job: Raw, view: View, now: datetime, *, elastic_jobset: bool = False, why: Why | None = None) -> Decision:
+def reconcile(
+    job: Raw,
+    view: View,
+    now: datetime,
+    *,
+    elastic_jobset: bool = False,
+    why: Why | None = None,
+    plans: Plans | None = None,
+) -> Decision:
     """What should be done about one TrainJob now; `controller` explains the options."""
     if job["spec"].get("managedBy", CONTROLLER) != CONTROLLER or job["metadata"].get("deletionTimestamp"):
         return NOTHING
@@ -58,7 +69,8 @@ def reconcile(job: Raw, view: View, now: datetime, *, elastic_jobset: bool = Fal
     jobset = own_jobset(job, view)
     suspended = suspension(dict(old), suspend=bool(job["spec"].get("suspend")), now=now)
     status, left = deadline(job, from_jobset(suspended, jobset, now), now)
-    wanted = Wanted([]) if finished(status) else want(job, view, jobset, elastic_jobset=elastic_jobset)
+    over = finished(status)
+    wanted = Wanted([]) if over else want(job, view, jobset, elastic_jobset=elastic_jobset, plans=plans or Plans())
     actions = [*wanted.actions, *ended_by_deadline(status, jobset)]
     trouble = None if finished(status) else wanted.trouble or below(jobset, view)
     if trouble and trouble.message != at(old, ("summary", "message")):
@@ -82,12 +94,12 @@ def reconcile(job: Raw, view: View, now: datetime, *, elastic_jobset: bool = Fal
     return Decision.of(actions, again=soonest(left, kept_for, wanted.again))
 
 
-def want(job: Raw, view: View, jobset: Raw | None, *, elastic_jobset: bool) -> Wanted:
+def want(job: Raw, view: View, jobset: Raw | None, *, elastic_jobset: bool, plans: Plans) -> Wanted:
     """What it takes to make the world agree with an unfinished TrainJob, or what is in the way."""
     try:
         runtime, actions = runtime_for(job, view)
         within, remark = bounded(job, runtime)
-        plan = build(within, runtime, surroundings(view))
+        plan = plans.build(within, runtime, surroundings(view))
         strangers(job, plan, view)
     except Refused as refused:
         return Wanted([], trouble=Trouble("Refused", str(refused)), again=PATIENCE)
@@ -214,7 +226,7 @@ def controller(*, elastic_jobset: bool = False, why: Why | None = None) -> Contr
         name="trainjob",
         group=group_of(API_VERSION),
         kind="TrainJob",
-        reconcile=partial(reconcile, elastic_jobset=elastic_jobset, why=why),
+        reconcile=partial(reconcile, elastic_jobset=elastic_jobset, why=why, plans=Plans()),
         owns=(
             (JOBSET_GROUP, "JobSet"),
             ("", "ConfigMap"),
@@ -232,6 +244,7 @@ def controller(*, elastic_jobset: bool = False, why: Why | None = None) -> Contr
             *((row.group, row.kind) for row in CRD_KINDS if row.kind.endswith("TrainingRuntime")),
             ("node.k8s.io", "RuntimeClass"),
         ),
+        pause=PAUSE,
         reports_as="trainer-trainjob-controller",
     )
 

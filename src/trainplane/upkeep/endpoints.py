@@ -248,6 +248,8 @@ def before(pod: Raw, view: View) -> Iterator[Ref]:
             yield ref
 
 
+PAUSE = 0.05
+"""Seconds between two looks at a Service: its pods come up together."""
 ENDPOINT_SLICES = Controller(
     name="endpoint-slices",
     group="",
@@ -256,6 +258,7 @@ ENDPOINT_SLICES = Controller(
     owns=(("discovery.k8s.io", "EndpointSlice"),),
     watches=((("", "Pod"), before),),
     reads=(("batch", "Job"), ("", "Node")),
+    pause=PAUSE,
     reports_as="endpoint-slice-controller",
 )
 """The controller of EndpointSlices."""
@@ -267,6 +270,7 @@ ENDPOINTS = Controller(
     owns=(("", "Endpoints"),),
     watches=((("", "Pod"), before),),
     reads=(("batch", "Job"),),
+    pause=PAUSE,
     reports_as="endpoint-controller",
 )
 """The controller of Endpoints, which EndpointSlices replace; a cluster may do without it and save the writes."""
