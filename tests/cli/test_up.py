@@ -46,7 +46,7 @@ def test_it_stops_where_nobody_reads_what_it_says(clusters: Clusters) -> None:
 
 
 def test_it_says_what_is_served_what_is_not_and_what_to_do_next(clusters: Clusters) -> None:
-    done = clusters.up()
+    done = clusters.up("--nodes", "0")
     first, *rest = done.stderr.splitlines()
     server = clusters.state()["server"]
     assert first.startswith(f"cluster trainplane is ready at {server} (")

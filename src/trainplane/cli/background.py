@@ -27,6 +27,8 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     objects: int
     notes: tuple[str, ...] = ()
     """What was not done, and why."""
+    nodes: str = ""
+    """Which nodes run pods, and how."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):

@@ -292,7 +292,17 @@ def _ready(serving: "Running", notes: list[str]) -> Ready:
         len({kind.group for kind in serving.api.kinds}),
         sum(store.count(resource) for resource in store.resources()),
         tuple(notes),
+        _nodes(serving),
     )
+
+
+def _nodes(serving: "Running") -> str:
+    """Which nodes run pods, and how."""
+    nodes = serving.nodes
+    if nodes is None or nodes.runner is None:
+        return ""
+    how = "in namespaces of their own" if nodes.runner.name == "namespaced" else "as plain processes, not isolated"
+    return f"pods on {count(len(nodes.agents), 'node')}, {how}; what jobs leave is in {nodes.folders.jobs}"
 
 
 def _notes(cluster: Cluster, serving: "Running", *, port: int, merge: bool) -> Iterator[str]:
@@ -317,6 +327,7 @@ def _tell(cluster: Cluster, ready: Ready, *, detached: bool = False) -> None:
     lines = [
         f"cluster {cluster.name} is ready at {ready.server} ({_since_start():.2f} s); {stop}",
         f"  serves   {served}; {count(ready.objects, 'object')} in {cluster.folder}",
+        *([f"  runs     {ready.nodes}"] if ready.nodes else []),
         *(f"  skipped  {note}" for note in ready.notes),
         "  next     paste the line above into a shell, and there: kubectl api-resources",
     ]

@@ -81,7 +81,8 @@ class Nodes:
     def __init__(self, settings: Settings, client: Client, clock: Clock, *, folder: Path) -> None:
         """What they keep lies in the folder: logs, what jobs leave behind, and what claims hold."""
         self.agents: Sequence[Agent] = ()
-        """None before `running`."""
+        self.runner: Runner | None = None
+        """Neither before `running`."""
         self.folders = Folders(folder / STATE, folder / "jobs", folder / "volumes")
         self.logs = Logs(folder / STATE / "logs", kept=settings.kept_logs)
         self.streams = NodeStreams(client, lambda: self.agents)
@@ -97,8 +98,8 @@ class Nodes:
         The Runner, which `choose` has found, is closed at the end.
         """
         try:
-            for each in (self.folders.state, self.folders.jobs, self.folders.claims):
-                each.mkdir(parents=True, exist_ok=True)
+            self.folders.state.mkdir(parents=True, exist_ok=True)
+            self.runner = runner
             self.agents = self._agents(runner, token=token, api=api)
             async with asyncio.TaskGroup() as tasks:
                 work = [tasks.create_task(agent.run(), name=agent.home.node) for agent in self.agents]
