@@ -111,3 +111,17 @@ def trainjob(
             "runtimePatches": patches,
         },
     }
+
+
+def runtime(name: str, *, restart: str = "OnFailure", backoff: int = 6, restarts: int = 0) -> Raw:
+    """A runtime whose containers, pods and JobSet are started again so often."""
+    pod = {"restartPolicy": restart, "containers": [{"name": "node", "image": "trainer"}]}
+    step = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+    template = {"metadata": {"labels": step}, "spec": {"backoffLimit": backoff, "template": {"spec": pod}}}
+    jobset = {"failurePolicy": {"maxRestarts": restarts}, "replicatedJobs": [{"name": "node", "template": template}]}
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "ClusterTrainingRuntime",
+        "metadata": {"name": name},
+        "spec": {"mlPolicy": {"numNodes": 1, "torch": {"numProcPerNode": "auto"}}, "template": {"spec": jobset}},
+    }

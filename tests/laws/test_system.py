@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.rehearsals import NAMESPACE, TRAINER, Rehearsal, trainjob
+from tests.rehearsals import NAMESPACE, TRAINER, Rehearsal, runtime, trainjob
 from trainplane.api.quantity import parse
 from trainplane.api.raw import look, put
 from trainplane.api.ref import Ref
@@ -169,13 +169,9 @@ class Troupe:
 
 async def furnish(made: World) -> None:
     """Runtimes whose jobs restart twice, with and without a gang."""
-    plain = await made.api.get(Ref(TRAINER, "ClusterTrainingRuntime", "", "torch-distributed"))
-    path = ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec")
-    base = put(plain, ("spec", "template", "spec", "failurePolicy"), {"maxRestarts": RESTARTS})
-    base = put(base, (*path, "backoffLimit"), 0)
-    base = put(base, (*path, "template", "spec", "restartPolicy"), "Never")
-    await made.api.create(put(base, ("metadata",), {"name": "loose"}))
-    gang = put(base, ("spec", "podGroupPolicy"), {"coscheduling": {"scheduleTimeoutSeconds": 60}})
+    loose = runtime("loose", restart="Never", backoff=0, restarts=RESTARTS)
+    await made.api.create(loose)
+    gang = put(loose, ("spec", "podGroupPolicy"), {"coscheduling": {"scheduleTimeoutSeconds": 60}})
     await made.api.create(put(gang, ("metadata",), {"name": "gang"}))
 
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.rehearsals import TRAINER, Rehearsal, pod, rehearse, trainjob
-from trainplane.api.raw import look, put
-from trainplane.api.ref import Ref
+from tests.rehearsals import Rehearsal, pod, rehearse, runtime, trainjob
+from trainplane.api.raw import look
 from trainplane.node.simulated import Size
 
 Raw = dict[str, Any]
@@ -186,7 +185,8 @@ def test_a_deleted_pod_stops_in_its_time_or_is_killed(takes: str, gone_after: in
 
 def test_a_lost_node_is_found_out_and_its_pods_are_replaced_elsewhere() -> None:
     async def story(stage: Rehearsal) -> None:
-        await stage.api.create(trainjob("digits", nodes=1, seconds="900"))
+        await stage.api.create(runtime("patient"))
+        await stage.api.create(trainjob("digits", runtime="patient", nodes=1, seconds="900"))
         await stage.wait(10)
         (first,) = await stage.all("Pod")
         home = first["spec"]["nodeName"]
@@ -213,7 +213,8 @@ def test_a_lost_node_is_found_out_and_its_pods_are_replaced_elsewhere() -> None:
 
 def test_a_rank_that_fails_once_is_tried_again() -> None:
     async def story(stage: Rehearsal) -> None:
-        await stage.api.create(trainjob("digits", seconds="10", fail_ranks="1", fail_attempts="1"))
+        await stage.api.create(runtime("patient"))
+        await stage.api.create(trainjob("digits", runtime="patient", seconds="10", fail_ranks="1", fail_attempts="1"))
         await stage.wait(300)
         restarts = [raw["status"]["containerStatuses"][0]["restartCount"] for raw in await stage.all("Pod")]
         assert restarts == [0, 1]
@@ -224,12 +225,7 @@ def test_a_rank_that_fails_once_is_tried_again() -> None:
 
 def test_every_attempt_that_fails_uses_up_a_restart() -> None:
     async def story(stage: Rehearsal) -> None:
-        runtime = await stage.api.get(Ref(TRAINER, "ClusterTrainingRuntime", "", "torch-distributed"))
-        once = put(runtime, ("spec", "template", "spec", "failurePolicy"), {"maxRestarts": 1})
-        once = put(once, ("metadata",), {"name": "once"})
-        path = ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec")
-        once = put(once, (*path, "backoffLimit"), 0)
-        await stage.api.create(put(once, (*path, "template", "spec", "restartPolicy"), "Never"))
+        await stage.api.create(runtime("once", restart="Never", backoff=0, restarts=1))
         for name, attempts in (("well", "1"), ("ill", "1,2")):
             await stage.api.create(trainjob(name, runtime="once", seconds="10", fail_attempts=attempts))
         await stage.wait(300)
