@@ -7,7 +7,6 @@ import pytest
 from tests.jobset.worlds import NS, Denied, admitted, jobset, rjob
 from trainplane.api.merge import merge_patch
 from trainplane.api.raw import look, put
-from trainplane.jobset.jobs import job
 
 Raw = dict[str, Any]
 POD = ("spec", "replicatedJobs", 0, "template", "spec", "template")
@@ -208,13 +207,14 @@ def claims(name: str = "data", *, keep: bool = False) -> Raw:
         pytest.param({"replicatedJobs": [rjob("")]}, {"spec.replicatedJobs[0].name"}, id="an empty name"),
         pytest.param(
             {"volumeClaimPolicies": [{"templates": [{}]}]},
-            {"spec.volumeClaimPolicies[0].templates[0].metadata.name"},
+            {"spec.volumeClaimPolicies[0].templates[0].metadata.name", "spec.replicatedJobs"},
             id="a claim without a name",
         ),
+        pytest.param({"volumeClaimPolicies": [{}]}, {"spec.volumeClaimPolicies[0]"}, id="a policy for no claims"),
         pytest.param({**claims(), "replicatedJobs": [rjob("a", pod=MOUNTING)]}, set(), id="a claim that is mounted"),
         pytest.param(
             {**claims("Data"), "replicatedJobs": [rjob("a", pod=MOUNTING)]},
-            {"spec.volumeClaimPolicies[0].templates[0].metadata.name"},
+            {"spec.volumeClaimPolicies[0].templates[0].metadata.name", "spec.replicatedJobs"},
             id="a claim of a wrong name that nobody mounts",
         ),
         pytest.param(
@@ -231,10 +231,10 @@ def test_what_is_refused_at_creation(spec: Raw, fields: set[str]) -> None:
     assert refused(jobset(**{"replicatedJobs": [rjob("a"), rjob("b")], **spec})) == fields
 
 
-def test_a_template_without_parts_becomes_a_job_that_the_api_server_judges() -> None:
-    stored = admitted(jobset({"name": "a", "template": {}}))
-    made = job({**stored, "metadata": {**stored["metadata"], "uid": "u"}}, stored["spec"]["replicatedJobs"][0], 0)
-    assert made["spec"]["template"]["spec"] == {"subdomain": "js"}
+@pytest.mark.parametrize("template", [{}, {"spec": {}}, {"spec": {"template": {"spec": {"containers": []}}}}])
+def test_a_template_without_containers_is_refused(template: Raw) -> None:
+    (field,) = refused(jobset({"name": "a", "template": template}))
+    assert field == "spec.replicatedJobs[0].template.spec.template.spec.containers"
 
 
 def test_a_generated_name_is_judged_at_its_full_length() -> None:

@@ -154,7 +154,7 @@ COUNTED = {"completions": 2, "parallelism": 2}
         pytest.param({"volumeClaimPolicies": [CLAIM], "replicatedJobs": [job(pod=MOUNTING)]}, [], id="a claim"),
         pytest.param(
             {"volumeClaimPolicies": [CLAIM]},
-            [("TP162", "spec.volumeClaimPolicies[0].templates[0].metadata.name")],
+            [("TP162", "spec.replicatedJobs")],
             id="a claim that nobody mounts",
         ),
         pytest.param(
@@ -164,7 +164,7 @@ COUNTED = {"completions": 2, "parallelism": 2}
         ),
         pytest.param(
             {"volumeClaimPolicies": [CLAIM], "replicatedJobs": [job(pod={**MOUNTING, "volumes": [{"name": "data"}]})]},
-            [("TP162", "spec.volumeClaimPolicies[0].templates[0].metadata.name")],
+            [("TP162", "spec.replicatedJobs[0].template.spec.template.spec.volumes[0].name")],
             id="a claim that is a volume already",
         ),
         pytest.param(

@@ -64,7 +64,8 @@ def enough(policy: Mapping[str, Any] | None, completed: frozenset[int]) -> str:
         done, needed = len(completed), rule.get("succeededCount")
         if (listed := rule.get("succeededIndexes")) is not None:
             done, size = _among(listed, completed)
-            needed = size if needed is None else needed
+            # A list of no index is met by nothing.
+            needed = (size or None) if needed is None else needed
         if needed is not None and done >= needed:
             return f"Matched rules at index {number}"
     return ""

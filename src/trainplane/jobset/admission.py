@@ -48,10 +48,20 @@ def validate(
     for problem in checks.jobset(new):
         if problem.rule is not rules.BEHIND_GATE:
             yield problem
+    yield from without_containers(new)
     yield from negative(new)
     yield from closed_gates(new, restart_job=restart_job)
     yield from long_coordinator(new)
     yield from existing_claims(new, lookup)
+
+
+def without_containers(jobset: Raw) -> Iterator[Problem]:
+    """The replicated jobs whose pods have nothing to run."""
+    for place, one in enumerate(replicated_jobs(jobset)):
+        if not look(one, *checks.POD, "containers"):
+            path = ("spec", "replicatedJobs", place, *checks.POD, "containers")
+            what = f"the pods of {one['name']} have no containers"
+            yield Problem(change_rules.NO_CONTAINERS, path, what, "write a container with a name and an image")
 
 
 def negative(jobset: Raw) -> Iterator[Problem]:

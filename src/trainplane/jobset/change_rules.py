@@ -56,3 +56,10 @@ NEGATIVE = Rule(
     "replicas says how many Jobs are made of a template. With a number below zero none is made, and the JobSet never "
     "ends. Write how many Jobs there shall be.",
 )
+NO_CONTAINERS = Rule(
+    "TP177",
+    Severity.ERROR,
+    "Pods without containers",
+    "Every replicated job has a template of pods, and a pod runs at least one container. A runtime may leave that to "
+    "the TrainJob; a JobSet may not.",
+)

@@ -13,9 +13,6 @@ from trainplane.api.structural import defaulted
 NAMED = {"enableDNSHostnames": True, "publishNotReadyAddresses": True}
 GOES = {"retentionPolicy": {"whenDeleted": "Delete"}}
 EMPTY: Raw = {}
-PARTS = (("template",), ("template", "spec", "template"))
-"""Where a replicated job has metadata, though nothing may be in it."""
-POD = ("template", "spec", "template", "spec")
 OF_A_JOB = (
     (("template", "spec"), "completionMode", "Indexed"),
     (("template", "spec", "template", "spec"), "restartPolicy", "OnFailure"),
@@ -69,19 +66,6 @@ def replicated_job(raw: Any) -> Any:
         found = look(raw, *path)
         if isinstance(found, dict) and not found.get(field):
             raw = put(raw, (*path, field), value)
-    return spelt_out(raw)
-
-
-def spelt_out(raw: Any) -> Any:
-    """A replicated job with the parts that are there for every Job, empty where nothing is said in them."""
-    for path in PARTS:
-        found = look(raw, *path)
-        if isinstance(found, dict) and found.get("metadata") is None:
-            raw = put(raw, (*path, "metadata"), EMPTY)
-    for kind in ("initContainers", "containers"):
-        found = look(raw, *POD, kind)
-        if isinstance(found, list) and any(isinstance(one, dict) and "resources" not in one for one in found):
-            raw = put(raw, (*POD, kind), [under(one, {"resources": EMPTY}) for one in found])
     return raw
 
 

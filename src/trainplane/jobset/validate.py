@@ -211,23 +211,34 @@ class _Check:
 
     def claims(self) -> Iterator[Problem]:
         """The volume claims that the JobSet makes."""
-        volumes: set[str] = set()
+        volumes: dict[str, Path] = {}
         mounted: set[str] = set()
-        for _, job in objects_at(self.spec, "replicatedJobs"):
-            volumes |= {text_at(volume, "name") for _, volume in objects_at(job, *POD, "volumes")}
+        for path, job in objects_at(self.spec, "replicatedJobs"):
+            for where, volume in objects_at(job, *POD, "volumes"):
+                volumes.setdefault(text_at(volume, "name"), (*self.at, *path, *where, "name"))
             for kind in ("containers", "initContainers"):
                 for _, container in objects_at(job, *POD, kind):
                     mounted |= {text_at(mount, "name") for _, mount in objects_at(container, "volumeMounts")}
         seen: set[str] = set()
         for path, policy in objects_at(self.spec, "volumeClaimPolicies"):
+            if self.jobset and policy.get("templates") is None:
+                what, todo = "the policy is about no claims", "list them under templates, or remove the policy"
+                yield Problem(rules.CLAIM, (*self.at, *path), what, todo)
             for where, claim in objects_at(policy, "templates"):
                 name = text_at(claim, "metadata", "name")
                 place = (*self.at, *path, *where, "metadata", "name")
-                for fault, todo in self._faults(name, seen=seen, volumes=volumes, mounted=mounted):
+                for fault, todo in self._faults(name, seen=seen):
                     yield Problem(rules.CLAIM, place, fault, todo)
                 seen.add(name)
+                if name in volumes:
+                    what = f"{name} is the name of a claim too, which becomes a volume of that name"
+                    yield Problem(rules.CLAIM, volumes[name], what, "rename the claim, or remove the volume")
+                if name not in mounted:
+                    what = f"no container mounts {name or 'a claim without a name'}"
+                    todo = f"add a volumeMount of name {name or 'its own'}, or remove the claim"
+                    yield Problem(rules.CLAIM, (*self.at, "replicatedJobs"), what, todo)
 
-    def _faults(self, name: str, *, seen: set[str], volumes: set[str], mounted: set[str]) -> Iterator[tuple[str, str]]:
+    def _faults(self, name: str, *, seen: set[str]) -> Iterator[tuple[str, str]]:
         if not name:
             yield "the claim has no name", "write metadata.name, the name of the volume that containers mount"
             return
@@ -237,7 +248,3 @@ class _Check:
             yield f"{name!r} cannot be the name of a claim", _LABEL_TODO
         if len(f"{name}-{self.jobset}") > 63:
             yield f"{name}-{self.jobset} has more than 63 characters", "shorten one of the two names"
-        if name in volumes:
-            yield f"a job has a volume {name} already", "rename the claim, or remove the volume"
-        if name not in mounted:
-            yield f"no container mounts {name}", f"add a volumeMount of name {name}, or remove the claim"
