@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from trainplane.api.meta import Raw
-from trainplane.api.selectors import from_label_selector
+from trainplane.api.selectors import LabelQuery, SelectorError, from_label_selector
 from trainplane.cluster.access import MASTERS, SERVICE_ACCOUNT_PREFIX, Attributes, User, Verdict
 
 _NONE: tuple[Any, ...] = ()
@@ -174,9 +174,18 @@ def _selectors(role: Mapping[str, Any]) -> Any:
 
 
 def _selected(name: str, role: Mapping[str, Any], roles: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    queries = [from_label_selector(selector) for selector in _selectors(role)]
+    queries = list(_queries(_selectors(role)))
     labels = {other: each["metadata"].get("labels") or {} for other, each in roles.items() if other != name}
     return [other for other, theirs in labels.items() if any(query.matches(theirs) for query in queries)]
+
+
+def _queries(selectors: Iterable[Any]) -> Iterator[LabelQuery]:
+    for selector in selectors:
+        try:
+            yield from_label_selector(selector)
+        except SelectorError:
+            # Validation takes no such role; one that is there all the same must not keep everybody out.
+            continue
 
 
 def _rules(raw: Iterable[Mapping[str, Any]] | None) -> tuple[Rule, ...]:

@@ -7,6 +7,7 @@ from trainplane.api.kinds import KINDS
 from trainplane.cluster import causes
 from trainplane.cluster.causes import Cause
 from trainplane.cluster.names import name_faults, subdomain_faults
+from trainplane.cluster.selector_causes import selector_causes
 
 GROUP = "rbac.authorization.k8s.io"
 _ROLE = next(kind for kind in KINDS if (kind.group, kind.kind) == (GROUP, "Role"))
@@ -30,6 +31,12 @@ def _role(role: Mapping[str, Any]) -> Iterator[Cause]:
             "aggregationRule.clusterRoleSelectors",
             "at least one clusterRoleSelector required if aggregationRule is non-nil",
         )
+    for index, selector in enumerate((sums or {}).get("clusterRoleSelectors") or ()):
+        at = f"aggregationRule.clusterRoleSelectors[{index}]"
+        found = list(selector_causes(selector, at))
+        yield from found
+        if found:
+            yield causes.invalid(at, None, "invalid label selector.")
 
 
 def _rule(rule: Mapping[str, Any], at: str, *, namespaced: bool) -> Iterator[Cause]:

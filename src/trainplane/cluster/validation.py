@@ -26,6 +26,7 @@ from trainplane.cluster.limit_ranges import limit_range_causes
 from trainplane.cluster.names import label_faults
 from trainplane.cluster.pod_security import label_causes
 from trainplane.cluster.pod_validation import pod_causes
+from trainplane.cluster.rbac_causes import rbac_causes
 
 Check = Callable[[Raw, Raw | None, str], Iterable[Cause]]
 """The new object, the old one if there is one, and the part that is written."""
@@ -214,45 +215,8 @@ def _priority_class(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
         yield forbidden("value", f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}")
 
 
-def _rules(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
-    for index, rule in enumerate(new.get("rules") or ()):
-        at = f"rules[{index}]"
-        if not rule.get("verbs"):
-            yield required(f"{at}.verbs", "verbs must contain at least one value")
-        urls = rule.get("nonResourceURLs")
-        if urls:
-            if new["kind"] == "Role":
-                yield invalid(f"{at}.nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs")
-            elif rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
-                words = "rules cannot apply to both regular resources and non-resource URLs"
-                yield invalid(f"{at}.nonResourceURLs", urls, words)
-            continue
-        if not rule.get("apiGroups"):
-            yield required(f"{at}.apiGroups", "resource rules must supply at least one api group")
-        if not rule.get("resources"):
-            yield required(f"{at}.resources", "resource rules must supply at least one resource")
-
-
-def _binding(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
-    ref = new.get("roleRef") or {}
-    if old is not None and ref != (old.get("roleRef") or {}):
-        shown = {"APIGroup": ref.get("apiGroup", ""), "Kind": ref.get("kind", ""), "Name": ref.get("name", "")}
-        yield invalid("roleRef", shown, "cannot change roleRef")
-    if ref.get("apiGroup") != "rbac.authorization.k8s.io":
-        yield not_supported("roleRef.apiGroup", ref.get("apiGroup", ""), ("rbac.authorization.k8s.io",))
-    known = ("Role", "ClusterRole") if new["kind"] == "RoleBinding" else ("ClusterRole",)
-    if ref.get("kind") not in known:
-        yield not_supported("roleRef.kind", ref.get("kind", ""), known)
-    if not ref.get("name"):
-        yield required("roleRef.name")
-    for index, subject in enumerate(new.get("subjects") or ()):
-        at, kind = f"subjects[{index}]", subject.get("kind", "")
-        if not subject.get("name"):
-            yield required(f"{at}.name")
-        if kind not in ("ServiceAccount", "User", "Group"):
-            yield not_supported(f"{at}.kind", kind, ("ServiceAccount", "User", "Group"))
-        elif kind == "ServiceAccount" and not subject.get("namespace") and new["kind"] != "RoleBinding":
-            yield required(f"{at}.namespace")
+def _rbac(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
+    return rbac_causes(new, old)
 
 
 def _event(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
@@ -335,9 +299,9 @@ _CHECKS: dict[tuple[str, str], Check] = {
     ("", "Service"): _service,
     ("batch", "Job"): job_causes,
     ("coordination.k8s.io", "Lease"): _lease,
-    ("rbac.authorization.k8s.io", "ClusterRole"): _rules,
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _binding,
-    ("rbac.authorization.k8s.io", "Role"): _rules,
-    ("rbac.authorization.k8s.io", "RoleBinding"): _binding,
+    ("rbac.authorization.k8s.io", "ClusterRole"): _rbac,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _rbac,
+    ("rbac.authorization.k8s.io", "Role"): _rbac,
+    ("rbac.authorization.k8s.io", "RoleBinding"): _rbac,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
 }
