@@ -1,7 +1,8 @@
-"""Look for rare faults: a store killed 200 times, then the property tests with fresh cases until the time is up."""
+"""Look for rare faults: a store killed 200 times, 10,000 malformed requests, then fresh cases until the time is up."""
 
 import argparse
 import os
+import random
 import subprocess
 import sys
 import time
@@ -10,21 +11,32 @@ from tools import ROOT, bold
 
 ROUNDS = 100
 KILLS = 200
+MALFORMED = 10_000
 
 
 def main() -> int:
-    """Kill the store, then run the property tests until the time is up or one fails."""
+    """Play the long trials, then run the property tests until the time is up or one fails."""
     parser = argparse.ArgumentParser(prog="python -m tools.soak", description=__doc__)
     parser.add_argument(
         "--minutes", type=float, default=float(os.environ.get("MINUTES", "30")), help="at most this long"
     )
     end = time.monotonic() + parser.parse_args().minutes * 60
     pytest = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-x"]
-    print(bold(f"== a store killed {KILLS} times"), flush=True)
-    kills = {**os.environ, "TRAINPLANE_KILLS": str(KILLS)}
-    if subprocess.run([*pytest, "tests/cluster/test_crash.py"], cwd=ROOT, env=kills, check=False).returncode:
-        print(bold("FAILED: a killed store was not as it should be."))
-        return 1
+    seed = random.randrange(2**32)
+    trials = {
+        f"a store killed {KILLS} times": ("tests/cluster/test_crash.py", {"TRAINPLANE_KILLS": KILLS}),
+        f"{MALFORMED} malformed requests, of the seed {seed}": (
+            "tests/cluster/test_malformed.py",
+            {"TRAINPLANE_MALFORMED": MALFORMED, "TRAINPLANE_SEED": seed},
+        ),
+    }
+    for words, (file, settings) in trials.items():
+        print(bold(f"== {words}"), flush=True)
+        environ = os.environ | {name: str(value) for name, value in settings.items()}
+        if subprocess.run([*pytest, file], cwd=ROOT, env=environ, check=False).returncode:
+            told = " ".join(f"{name}={value}" for name, value in settings.items())
+            print(bold(f"FAILED: look again with {told} .venv/bin/pytest {file}"))
+            return 1
     command = [*pytest, "-m", "hypothesis"]
     for number in range(1, ROUNDS + 1):
         left = end - time.monotonic()
