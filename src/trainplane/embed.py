@@ -37,6 +37,7 @@ from trainplane.node.namespaced.addresses import GATEWAY
 from trainplane.node.runner import Runner
 from trainplane.node.simulated import Size, simulated
 from trainplane.node.use import Use
+from trainplane.upkeep.history import KEPT
 
 KUBECONFIG = "kubeconfig"
 API_PORT = 443
@@ -120,7 +121,7 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
     use = Use(loop.live, clock)
     port_file = config.folder / "port"
     audit = AuditLog(config.audit, now=clock.now) if config.audit else None
-    nodes = Nodes(config.machine, api, clock, folder=config.folder) if config.machine else None
+    nodes = Nodes(config.machine, api, clock, folder=config.folder, use=use) if config.machine else None
     streams = nodes.streams if nodes else None
     told = partial(Served, measures=use, metrics=loop.metrics.text, audit=audit, streams=streams)
     port = config.port or _last_port(port_file)

@@ -113,7 +113,7 @@ async def serving(api: Api, folder: Path, *, count: int = 1, **settings: Any) ->
     made = machine.Nodes(wanted, api, clock, folder=folder)
     async with made.running(await machine.choose(wanted, folder), token=token, api=("127.0.0.1", 6443)):
         for agent in made.agents:
-            await agent.ready()
+            await agent.settled()
         yield Nodes(api, made, folder)
 
 

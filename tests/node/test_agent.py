@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.node.nodes import NAMESPACE, Nodes, container, nodes, phase, pod, ref, states
+from tests.node.nodes import NAMESPACE, Nodes, container, nodes, phase, pod, ref, serving, states
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Patch
+from trainplane.node.images import ImageMapping
 
 Play = Callable[[Nodes], Coroutine[Any, Any, None]]
 
@@ -344,17 +345,18 @@ def test_nodes_say_what_they_have_and_cannot_do(tmp_path: Path) -> None:
     played(tmp_path, play, count=2)
 
 
-def test_a_pod_that_ran_when_the_agent_ended_is_reported(tmp_path: Path) -> None:
-    from tests.node.nodes import serving
-
+def test_pods_end_with_their_nodes_and_that_is_said(tmp_path: Path) -> None:
     async def play(made: Nodes) -> None:
         async with serving(made.api, tmp_path / "other", prefix="other-") as first:
-            await made.create(pod(node="other-0", containers=[container(script="exec sleep 60")]))
+            script = "trap 'echo asked > $TRAINPLANE_OUTPUT/asked; exit 0' TERM; echo up; sleep 60 & wait"
+            await made.create(pod(node="other-0", containers=[container(script=script)]))
             await first.until("p", lambda pod: phase(pod) == "Running")
-        async with serving(made.api, tmp_path / "other", prefix="other-") as second:
-            ended = await second.ended()
-        state = states(ended)["c"]["terminated"]
-        assert (phase(ended), state["exitCode"], state["reason"]) == ("Failed", 137, "ContainerStatusUnknown")
+            await asyncio.sleep(0.3)
+        ended = await made.pod()
+        assert (phase(ended), ended["status"]["reason"]) == ("Failed", "Terminated")
+        target = next(each for each in ended["status"]["conditions"] if each["type"] == "DisruptionTarget")
+        assert target["reason"] == "TerminationByKubelet"
+        assert (tmp_path / "other" / "jobs" / NAMESPACE / "p" / "output" / "asked").exists()
 
     played(tmp_path, play)
 
@@ -383,8 +385,6 @@ def test_killing_a_container_from_outside_is_seen(tmp_path: Path) -> None:
 
 
 def test_an_image_that_is_mapped_is_no_surprise(tmp_path: Path) -> None:
-    from trainplane.node.images import ImageMapping
-
     async def play(made: Nodes) -> None:
         await made.create(pod(containers=[container(script="true")]))
         await made.ended()
@@ -398,5 +398,16 @@ def test_without_a_command_it_is_said_what_is_missing(tmp_path: Path) -> None:
         await made.create(pod(containers=[container(command=None)]))
         waiting = await made.until("p", lambda pod: "CreateContainerError" in str(states(pod)))
         assert "set the container's command" in states(waiting)["c"]["waiting"]["message"]
+
+    played(tmp_path, play)
+
+
+def test_what_a_pod_asks_for_and_does_not_get_is_said(tmp_path: Path) -> None:
+    async def play(made: Nodes) -> None:
+        limited = container(script="true", resources={"limits": {"cpu": "1"}}, securityContext={"runAsUser": 5})
+        await made.create(pod(containers=[limited]))
+        await made.ended()
+        said = [note.partition(":")[0] for reason, note in await made.events() if reason == "NotHonoured"]
+        assert sorted(said) == ["CPULimits", "RunAsUser"]
 
     played(tmp_path, play)

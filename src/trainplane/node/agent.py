@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import replace
 
 from trainplane.api.core import FAILED, SUCCEEDED
@@ -18,6 +19,7 @@ from trainplane.node.heartbeat import Heartbeat
 from trainplane.node.home import Home, log_name
 from trainplane.node.lifecycle import Said
 from trainplane.node.runner import NotStarted
+from trainplane.node.seen import Doom
 from trainplane.node.worker import Worker
 from trainplane.reconcile.decision import Record
 
@@ -27,6 +29,10 @@ PATIENCE = 5.0
 """Seconds after which a pod is looked after again whose worker has failed."""
 PRUNE = 300.0
 """Seconds between two looks at how much is kept of pods that are gone."""
+SHUT_DOWN = "Terminated"
+SHUT_DOWN_MESSAGE = "Pod was terminated in response to imminent node shutdown."
+SLACK = 1.0
+"""Seconds beyond the grace, in which what has ended is told."""
 POD = next(kind for kind in KINDS if kind.kind == "Pod" and not kind.group)
 
 _log = logging.getLogger(__name__)
@@ -65,10 +71,25 @@ class Agent:
             await reflector.synced.wait()
             self.synced.set()
 
-    async def ready(self) -> None:
+    async def settled(self) -> None:
         """Wait until the API knows of the node, and the node of its pods."""
         await self.synced.wait()
         await self._heartbeat.ready.wait()
+
+    async def shut_down(self, *, within: float) -> None:
+        """Have every pod end as when a machine is shut down, and wait for that so many seconds."""
+        doom = Doom(SHUT_DOWN, SHUT_DOWN_MESSAGE, self.home.clock.now(), evicted=True, grace=within)
+        for worker in self.workers.values():
+            worker.end(doom)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within + SLACK):
+                while self.workers:
+                    await asyncio.sleep(0.01)
+
+    @property
+    def ready(self) -> asyncio.Event:
+        """Set when the cluster has heard of the node."""
+        return self._heartbeat.ready
 
     def worker(self, pod: Ref) -> Worker | None:
         """Who looks after a pod now."""

@@ -55,7 +55,10 @@ class Devices:
         free = [each for each in self.devices if each.healthy and each.id not in self._holder]
         if len(free) < count:
             raise NoDevice(f"{count} of {GPU} asked for, {len(free)} of {self.capacity} free")
-        near = {group: [each for each in free if each.group == group] for group in {each.group for each in free}}
+        near = {
+            group: [each for each in free if each.group == group]
+            for group in dict.fromkeys(each.group for each in free)
+        }
         fitting = sorted((each for each in near.values() if len(each) >= count), key=len)
         chosen = tuple((fitting[0] if fitting else free)[:count])
         self._holder.update({each.id: key for each in chosen})

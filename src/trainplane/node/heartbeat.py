@@ -13,6 +13,7 @@ from typing import Any
 from trainplane import __version__
 from trainplane.api.meta import Raw, micro_time
 from trainplane.api.nodes import ARCH, HOSTNAME, NODE_LEASE_NAMESPACE, OS
+from trainplane.api.raw import look
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Client, Patch
 from trainplane.cluster.errors import AlreadyExists, ApiError, NotFound
@@ -121,13 +122,24 @@ class Heartbeat:
             await self._register()
         status, time = self._status(), asyncio.get_running_loop().time()
         before = self._written
-        if before is None or time - self._written_at > STATUS or _gist(before) != _gist(status):
+        stale = before is None or time - self._written_at > STATUS or _gist(before) != _gist(status)
+        if stale or await self._is_given_up():
             status = _with_times(status, before, stamp(self._clock.now()))
             await self._client.patch(
                 Ref("", "Node", "", self.name), Patch.strategic({"status": status}), subresource="status"
             )
             self._written, self._written_at = status, time
         await self._renew()
+
+    async def _is_given_up(self) -> bool:
+        """Whether the cluster has taken the node for lost, as it does with one that was silent for long."""
+        try:
+            found = await self._client.get(Ref("", "Node", "", self.name))
+        except NotFound:
+            await self._register()
+            return True
+        conditions = look(found, "status", "conditions") or ()
+        return not any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
     async def _register(self) -> None:
         arch = _GOARCH.get(platform.machine(), platform.machine())

@@ -1,7 +1,7 @@
 """Home: what all pods of one node share: the cluster, the Runner, folders of the host, and settings."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,13 @@ from trainplane.node.lifecycle import Said
 from trainplane.node.logs import Logs
 from trainplane.node.restarts import Pace
 from trainplane.node.runner import Box, Resolver, Runner
+from trainplane.reconcile.view import View
 
 CLUSTER_DOMAIN = "cluster.local"
+EGRESS = "trainplane.dev/egress"
+"""A label of a namespace: `none` keeps its pods from reaching anything outside the cluster."""
+USERS = "trainplane.dev/users"
+"""A label of a namespace: `host` lets the users of its pods be the host's, so that root in them is root."""
 JOB_LABELS = ("jobset.sigs.k8s.io/jobset-name", "batch.kubernetes.io/job-name")
 WORK = "/workspace"
 OUTPUT = "/workspace/output"
@@ -125,6 +130,13 @@ def box_of(pod: Raw, home: Home) -> Box:
         cpus=cores(limits.get("cpu")),
         memory=octets(limits.get("memory")),
     )
+
+
+def with_policy(box: Box, view: View) -> Box:
+    """A box as the labels of its namespace let it be."""
+    namespace = view.get(Ref("", "Namespace", "", box.pod.namespace))
+    labels = look(namespace, "metadata", "labels") or {}
+    return replace(box, egress=box.egress and labels.get(EGRESS) != "none", host_users=labels.get(USERS) == "host")
 
 
 def cores(quantity: str | int | float | None) -> float | None:

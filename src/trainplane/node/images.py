@@ -62,27 +62,26 @@ def warning(image: str) -> str:
 
 
 def _environment(environment: Path, *, is_mapped: bool) -> Place:
-    folders = dict.fromkeys((environment, *_bases(environment)))
-    mounts = tuple(Mount(str(each), each, name="environment", read_only=True) for each in folders if _is_private(each))
+    folders = [each for each in dict.fromkeys((environment, *_bases(environment))) if _is_private(each)]
+    outer = [each for each in folders if not any(each != other and each.is_relative_to(other) for other in folders)]
+    mounts = tuple(Mount(str(each), each, name="environment", read_only=True) for each in outer)
     path = f"{environment / 'bin'}:{PATH}"
     return Place(f"environment:{environment}", path, mounts, environment=environment, is_mapped=is_mapped)
 
 
 def _bases(environment: Path) -> list[Path]:
-    """The interpreter that an environment was made with lies elsewhere; so may what it imports from."""
+    """What an environment leans on: the interpreter it was made with, and what is imported from where it is written."""
+    found = [Path(sys.base_prefix)] if environment == Path(sys.prefix) else list[Path]()
     python = environment / "bin" / "python"
-    found = list[Path]()
-    if environment == Path(sys.prefix):
-        found.append(Path(sys.base_prefix))
-        # What is installed for development is imported from where it is written.
-        found += [Path(each) for each in sys.path if each and Path(each).is_dir()]
-    with_links = python
     for _ in range(8):
-        if not with_links.is_symlink():
+        if not python.is_symlink():
             break
-        with_links = Path(os.path.normpath(with_links.parent / with_links.readlink()))
-        found.append(with_links.parent.parent)
-    return [each for each in found if not each.is_relative_to(environment)]
+        python = Path(os.path.normpath(python.parent / python.readlink()))
+        found.append(python.parent.parent)
+    for file in environment.glob("lib/python*/site-packages/*.pth"):
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        found += [Path(line) for line in lines if line.startswith("/") and Path(line).is_dir()]
+    return found
 
 
 def _is_private(folder: Path) -> bool:

@@ -39,7 +39,8 @@ class Furnished:
 async def look_up(pod: Raw, home: Home) -> View:
     """The objects that a pod's volumes and variables are made of, as they are now."""
     found = list[Raw]()
-    for ref in sorted(content.references(pod) | environment.references(pod)):
+    namespace = Ref("", "Namespace", "", pod["metadata"].get("namespace", ""))
+    for ref in sorted({namespace} | content.references(pod) | environment.references(pod)):
         try:
             raw = await home.client.get(ref)
         except NotFound:

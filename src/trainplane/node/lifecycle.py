@@ -166,6 +166,8 @@ def _grace_left(pod: Raw, scene: Scene, now: datetime) -> float:
     given = metadata.get("deletionGracePeriodSeconds")
     if metadata.get("deletionTimestamp") and given is not None:
         grace = float(given)
+    if scene.doom and scene.doom.grace is not None:
+        grace = min(grace, scene.doom.grace)
     grace = max(grace, LEAST_GRACE)
     if scene.asked is None:
         return grace

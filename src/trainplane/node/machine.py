@@ -11,6 +11,7 @@ import msgspec
 
 from trainplane.api.kinds import KINDS, Kind
 from trainplane.api.meta import Raw
+from trainplane.api.quantity import parse
 from trainplane.cluster.client import Client
 from trainplane.control.live import Live
 from trainplane.control.record import Clock
@@ -28,11 +29,14 @@ from trainplane.node.process import ProcessRunner
 from trainplane.node.restarts import Pace
 from trainplane.node.runner import Runner
 from trainplane.node.streams import NodeStreams
+from trainplane.node.use import Use
 
 AUTO, NAMESPACED, PROCESS = "auto", "namespaced", "process"
 RUNNERS = (AUTO, NAMESPACED, PROCESS)
 STATE = "node"
 """The folder of what nodes keep for themselves."""
+MEASURE = 10.0
+"""Seconds between two looks at what pods use."""
 CALM = 0.01
 """Seconds in which changes of names are gathered."""
 
@@ -51,6 +55,8 @@ class Settings(msgspec.Struct, frozen=True):
     kept_logs: int = KEPT
     """How many bytes are kept of the logs of pods that are gone."""
     pace: Pace = Pace()
+    grace: float = 3.0
+    """Seconds that pods have to end when the nodes are shut down."""
 
 
 async def choose(settings: Settings, folder: Path) -> Runner:
@@ -78,8 +84,14 @@ async def choose(settings: Settings, folder: Path) -> Runner:
 class Nodes:
     """The nodes of this machine."""
 
-    def __init__(self, settings: Settings, client: Client, clock: Clock, *, folder: Path) -> None:
-        """What they keep lies in the folder: logs, what jobs leave behind, and what claims hold."""
+    def __init__(
+        self, settings: Settings, client: Client, clock: Clock, *, folder: Path, use: Use | None = None
+    ) -> None:
+        """What they keep lies in the folder: logs, what jobs leave behind, and what claims hold.
+
+        What their pods use is reported to `use`.
+        """
+        self._use = use
         self.agents: Sequence[Agent] = ()
         self.runner: Runner | None = None
         """Neither before `running`."""
@@ -104,13 +116,41 @@ class Nodes:
             async with asyncio.TaskGroup() as tasks:
                 work = [tasks.create_task(agent.run(), name=agent.home.node) for agent in self.agents]
                 work.append(tasks.create_task(_name(self._client, runner), name="names"))
+                if self._use:
+                    work.append(tasks.create_task(self._measure(runner, self._use), name="use"))
                 try:
                     yield
+                    async with asyncio.TaskGroup() as ends:
+                        for agent in self.agents:
+                            ends.create_task(agent.shut_down(within=self._settings.grace))
                 finally:
                     for task in work:
                         task.cancel()
         finally:
             await runner.close()
+
+    async def _measure(self, runner: Runner, use: Use) -> None:
+        """Report what pods use, again and again."""
+        before: dict[str, tuple[float, float]] = {}
+        time = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(MEASURE)
+            seen: dict[str, tuple[float, float]] = {}
+            for worker in [each for agent in self.agents for each in agent.workers.values() if each.living]:
+                found, now = await runner.use(worker.box), time()
+                seen[worker.uid] = (found.cpu_seconds, now)
+                last = before.get(worker.uid)
+                if last is None:
+                    continue
+                cores = max(found.cpu_seconds - last[0], 0.0) / max(now - last[1], 0.001)
+                # The Runner counts a pod's processes together; they are told of as its first container's.
+                first, *others = (each["name"] for each in worker.pod["spec"]["containers"])
+                amounts = {"cpu": parse(f"{cores * 1000:.0f}m"), "memory": parse(found.memory)}
+                nothing = dict.fromkeys(amounts, parse(0))
+                use.report(worker.pod, {first: amounts, **dict.fromkeys(others, nothing)})
+            for uid in before.keys() - seen.keys():
+                use.forget(uid)
+            before = seen
 
     def _agents(self, runner: Runner, *, token: Token, api: tuple[str, int]) -> list[Agent]:
         count, machine = self._settings.nodes, heartbeat.Machine.this(self._folder)

@@ -51,6 +51,9 @@ _NOT_HERE = (
     ("Capabilities", "containers have the capabilities of the user who runs Trainplane"),
     ("ReadOnlyRootFilesystem", "containers can write wherever the user who runs Trainplane can"),
     ("CPULimits", "containers use as many cores as there are"),
+    ("NoNewPrivileges", "allowPrivilegeEscalation is not looked at"),
+    ("FSGroup", "volumes belong to the user who runs Trainplane"),
+    ("HostNetwork", "every pod is in the host's network, at an address of the loopback"),
 )
 _REMEDY = "for isolation run on Linux with user namespaces enabled"
 

@@ -90,6 +90,9 @@ class Doom:
     message: str
     since: datetime
     evicted: bool = False
+    """Whether that is not the pod's own doing."""
+    grace: float | None = None
+    """How long its containers have, where that is not as long as they want."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from trainplane.node import images, launch
 from trainplane.node.devices import NoDevice
 from trainplane.node.downward import container_of, containers
 from trainplane.node.environment import CONFIG_ERROR, ConfigError
-from trainplane.node.home import Home, box_of, log_name
+from trainplane.node.home import Home, box_of, log_name, with_policy
+from trainplane.node.honour import not_honoured
 from trainplane.node.launch import Furnished, NotMounted
 from trainplane.node.lifecycle import Clear, Forget, Prepare, Said, Start, StartOver, Step, Stop, decide
 from trainplane.node.living import Living
@@ -78,6 +79,11 @@ class Worker:
         metadata = {**self.pod["metadata"], "deletionGracePeriodSeconds": 0}
         metadata.setdefault("deletionTimestamp", stamp(self._home.clock.now()))
         self.see({**self.pod, "metadata": metadata})
+
+    def end(self, doom: Doom) -> None:
+        """The pod must end, for a reason that is not its own."""
+        self.scene = replace(self.scene, doom=self.scene.doom or doom)
+        self._wake.set()
 
     async def run(self) -> None:
         """Look after the pod until it is over and nothing of it is left."""
@@ -152,8 +158,10 @@ class Worker:
             for container in containers(self.pod):
                 home.devices.take(self.uid, container["name"], launch.gpus_of(container))
             self._view = await launch.look_up(self.pod, home)
+            self.box = with_policy(self.box, self._view)
             self._made = await launch.furnish(self.pod, home, self._view, box=self.box)
             await self._bind_claims()
+            self._say_once(tuple(not_honoured(self.pod, home.runner.abilities)))
             self.box.folder.mkdir(parents=True, exist_ok=True)
             addresses = await home.runner.make(self.box)
         except NoDevice as error:
