@@ -29,6 +29,8 @@ from trainplane.why.space import (
 
 ELASTIC = ("spec", "mlPolicy", "torch", "elasticPolicy")
 _CLAIM = re.compile(r"persistentvolumeclaim \"(?P<name>[^\"]+)\" not found")
+NO_NODES = "no nodes available to schedule pods"
+"""What a scheduler says that has none to choose from."""
 
 
 class Gang(NamedTuple):
@@ -152,6 +154,20 @@ def no_scheduler(scene: Scene) -> Cause | None:
                 (Ref.of(pod),),
             )
     return None
+
+
+def no_nodes(scene: Scene) -> Cause | None:
+    """The scheduler has no node at all to choose from."""
+    waiting = [pod for pod in scene.waiting if str(unscheduled(pod).get("message", "")).startswith(NO_NODES)]
+    if not waiting:
+        return None
+    return Cause(
+        "NoNodes",
+        f"{counted(len(waiting), 'pod')} of {stage(waiting[0])} cannot be placed: the cluster has no node",
+        "add nodes; trainplane up --nodes 4 --simulate has nodes on which pods only seem to run",
+        time_of(unscheduled(waiting[0]).get("lastTransitionTime")),
+        (Ref.of(waiting[0]),),
+    )
 
 
 def gang_deadlock(scene: Scene) -> Cause | None:

@@ -47,6 +47,7 @@ CAUSES: tuple[Check, ...] = (
     placing.volume_claim_missing,
     placing.volume_not_bound,
     placing.no_scheduler,
+    placing.no_nodes,
     placing.gang_deadlock,
     placing.gang_incomplete,
     placing.selector_unsatisfied,
