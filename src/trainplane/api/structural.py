@@ -75,6 +75,9 @@ def prune(value: Any, schema: Schema) -> Any:
 
 
 def _broken(node: Schema, value: Any, old: Any) -> list[tuple[Path, Law]]:
+    if value is old and value is not None:
+        # What stays as it was has kept its laws.
+        return []
     broken = [law for law in node.get(VALIDATIONS, ()) if not _holds(law, value, old)]
     found: list[tuple[Path, Law]] = [(law.about, law) for law in broken]
     past = _past(node, old)

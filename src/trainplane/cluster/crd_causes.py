@@ -1,11 +1,10 @@
 """What a CRD's schema and laws refuse in an object, as causes in the words of a real API server."""
 
-import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any
 
 from trainplane.api.check import is_time
+from trainplane.api.compiled import lawful
 from trainplane.api.meta import Raw, Wire
 from trainplane.api.problem import Path, show
 from trainplane.api.raw import look
@@ -30,6 +29,8 @@ from trainplane.cluster.causes import (
     wrong_type,
 )
 from trainplane.cluster.causes import unlawful as unlawful_cause
+from trainplane.cluster.crd_tests import tests
+from trainplane.cluster.patterns import RANGES, compiled
 from trainplane.cluster.shape import json_word
 
 UNCHECKED = Cause(
@@ -41,20 +42,36 @@ UNCHECKED = Cause(
 """What follows the causes of a schema: laws are judged only where the shape is right."""
 BLOCKING = (REQUIRED, NOT_SUPPORTED, TOO_LONG, TOO_MANY, TYPE_INVALID)
 """The reasons that keep laws from being judged."""
-_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
 def crd_causes(type_: type[Wire], new: Raw, old: Raw | None = None) -> list[Cause]:
     """Everything that the schema, and else the laws, of a kind refuse; metadata is judged elsewhere."""
     schema = openapi(type_)
-    checked = {key: item for key, item in schema["properties"].items() if key != "metadata"}
-    required_here = [name for name in schema.get("required", ()) if name == "spec"]
-    found = list(_causes(new, {"type": "object", "properties": checked, "required": required_here}, ()))
+    if is_fine(type_, new, old):
+        return [] if old is None and lawful(type_)(new) else list(_broken(new, schema, old))
+    found = shape_causes(type_, new)
     if any(cause.reason != DUPLICATE for cause in found):
         return [*found, UNCHECKED]
     if found:
         return found
     return list(_broken(new, schema, old))
+
+
+def shape_causes(type_: type[Wire], new: Raw) -> list[Cause]:
+    """Everything that the schema of a kind refuses, one field after the other."""
+    schema = openapi(type_)
+    checked = {key: item for key, item in schema["properties"].items() if key != "metadata"}
+    required_here = [name for name in schema.get("required", ()) if name == "spec"]
+    return list(_causes(new, {"type": "object", "properties": checked, "required": required_here}, ()))
+
+
+def is_fine(type_: type[Wire], new: Raw, old: Raw | None) -> bool:
+    """Whether nothing is wrong with the shape of an object; what it shares with the old one was judged before."""
+    if "spec" not in new and "spec" in openapi(type_).get("required", ()):
+        return False
+    before = old or {}
+    judged = [name for name in new if name in before and before[name] is new[name]]
+    return all(test(new[name]) for name, test in tests(type_).items() if name in new and name not in judged)
 
 
 def _broken(new: Raw, schema: Schema, old: Raw | None) -> Iterator[Cause]:
@@ -178,7 +195,7 @@ def _text(value: str, schema: Schema, path: Path) -> Iterator[Cause]:
         yield invalid(where, value, f"{where} in body should be at least {least} chars long")
     if most is not None and len(value) > most:
         yield too_long(where, most)
-    if pattern and not _compiled(pattern).search(value):
+    if pattern and not compiled(pattern).search(value):
         yield invalid(where, value, f"{where} in body should match '{pattern}'")
     if schema.get("format") == "date-time" and not is_time(value):
         yield wrong_type(where, value, f'{_body(path, "date-time")}: "{value}"')
@@ -188,15 +205,9 @@ def _text(value: str, schema: Schema, path: Path) -> Iterator[Cause]:
 
 def _number(value: float, schema: Schema, path: Path) -> Iterator[Cause]:
     where = show(path)
-    low, high = _RANGES.get(schema.get("format", ""), (None, None))
+    low, high = RANGES.get(schema.get("format", ""), (None, None))
     low, high = schema.get("minimum", low), schema.get("maximum", high)
     if low is not None and value < low:
         yield invalid(where, value, f"{where} in body should be greater than or equal to {low}")
     if high is not None and value > high:
         yield invalid(where, value, f"{where} in body should be less than or equal to {high}")
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    # An API server's `$` is the very end of the text; Python's would also stand before a last line break.
-    return re.compile(re.sub(r"(?<!\\)\$", r"\\Z", pattern), re.ASCII)

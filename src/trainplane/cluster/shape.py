@@ -10,7 +10,7 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, get_args
 
 import msgspec
@@ -287,25 +287,11 @@ class _BuiltIn:
             except (binascii.Error, ValueError):
                 raise WrongShape(f"illegal base64 data at input byte {_bad_byte(value)}") from None
         elif form == "date-time" and value:
-            return self._time(value, micro=self._is_micro())
+            return _time(value, micro=self._is_micro())
         return value
 
     def _is_micro(self) -> bool:
         return self.path[-1:] in (["renewTime"], ["acquireTime"], ["eventTime"], ["lastObservedTime"])
-
-    def _time(self, value: str, *, micro: bool) -> str:
-        found = _TIME.match(value)
-        layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
-        if found is None:
-            raise WrongShape(f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"')
-        if micro and len(found[3] or "") != 7:
-            rest = f"{found[3] or ''}{found[4]}"
-            raise WrongShape(f'parsing time "{value}" as "{layout}": cannot parse "{rest}" as ".000000"')
-        try:
-            moment = datetime.fromisoformat(f"{found[1]}T{found[2]}{(found[3] or '')[:7]}{found[4]}").astimezone(UTC)
-        except (ValueError, OverflowError):
-            raise WrongShape(f'parsing time "{value}": day out of range') from None
-        return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
 
     def _int_or_string(self, value: Any, schema: Schema) -> Any:
         if "pattern" not in schema:
@@ -340,6 +326,22 @@ class _BuiltIn:
             else:
                 schema = schema.get("additionalProperties") or {}
         return names
+
+
+@lru_cache(maxsize=1024)
+def _time(value: str, *, micro: bool) -> str:
+    found = _TIME.match(value)
+    layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
+    if found is None:
+        raise WrongShape(f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"')
+    if micro and len(found[3] or "") != 7:
+        rest = f"{found[3] or ''}{found[4]}"
+        raise WrongShape(f'parsing time "{value}" as "{layout}": cannot parse "{rest}" as ".000000"')
+    try:
+        moment = datetime.fromisoformat(f"{found[1]}T{found[2]}{(found[3] or '')[:7]}{found[4]}").astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise WrongShape(f'parsing time "{value}": day out of range') from None
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
 
 
 def _is_left_out(name: str, value: Any, schema: Schema, *, required: bool) -> bool:

@@ -312,7 +312,7 @@ def _differ(old: Any, new: Any, schema: Schema) -> _Nodes:
         return None, None, None
     if _is_open(schema, new if new is not None else old) and (old or new):
         if isinstance(old, Mapping | None) and isinstance(new, Mapping | None):
-            return _differ_each(_children(old, schema), _children(new, schema))
+            return _differ_objects(old or _NOTHING, new or _NOTHING, schema)
     elif _is_keyed(schema) and (old or new) and isinstance(old, list | None) and isinstance(new, list | None):
         return _differ_lists(old or [], new or [], schema)
     if same(old, new):
@@ -325,32 +325,42 @@ def _inside(value: Any, schema: Schema) -> Fields | None:
     return {step: node for step, node in _whole(value, schema).items() if step != HERE} or None
 
 
-_Children = dict[str, tuple[Any, Schema]]
-
-
-def _children(value: Mapping[str, Any] | None, schema: Schema) -> _Children:
-    return {field(name): (item, below(schema, name) or _NOTHING) for name, item in (value or {}).items()}
-
-
-def _differ_each(old: _Children, new: _Children) -> _Nodes:
+def _differ_objects(old: Mapping[str, Any], new: Mapping[str, Any], schema: Schema) -> _Nodes:
     added: Fields = {}
     removed: Fields = {}
     modified: Fields = {}
-    for step, (item, schema) in new.items():
-        if step not in old:
-            added[step] = _whole(item, schema)
-            continue
-        more, less, other = _differ(old[step][0], item, schema)
-        if more is not None:
-            added[step] = more
-        if less is not None:
-            removed[step] = less
-        if other is not None:
-            modified[step] = other
-    for step, (item, schema) in old.items():
+    for name, item in new.items():
+        before = old.get(name, _ABSENT)
+        if before is not item:
+            _note(field(name), before, item, below(schema, name) or _NOTHING, into=(added, removed, modified))
+    for name, item in old.items():
+        if name not in new:
+            removed[field(name)] = _whole(item, below(schema, name) or _NOTHING)
+    return added or None, removed or None, modified or None
+
+
+def _differ_items(old: dict[str, Any], new: dict[str, Any], schema: Schema) -> _Nodes:
+    """The same for the items of a list by step, which have one schema."""
+    added: Fields = {}
+    removed: Fields = {}
+    modified: Fields = {}
+    for step, item in new.items():
+        before = old.get(step, _ABSENT)
+        if before is not item:
+            _note(step, before, item, schema, into=(added, removed, modified))
+    for step, item in old.items():
         if step not in new:
             removed[step] = _whole(item, schema)
     return added or None, removed or None, modified or None
+
+
+def _note(step: str, before: Any, after: Any, schema: Schema, *, into: tuple[Fields, Fields, Fields]) -> None:
+    if before is _ABSENT:
+        into[0][step] = _whole(after, schema)
+        return
+    for nodes, node in zip(into, _differ(before, after, schema), strict=True):
+        if node is not None:
+            nodes[step] = node
 
 
 def _differ_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
@@ -359,9 +369,10 @@ def _differ_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
     after, twice_after = _indexed(new, schema)
     # An item that occurs twice is one field, of which nothing below can be told.
     twice = twice_before | twice_after
-    added, removed, modified = _differ_each(
-        {step: (item, items) for step, item in before.items() if step not in twice},
-        {step: (item, items) for step, item in after.items() if step not in twice},
+    added, removed, modified = _differ_items(
+        {step: item for step, item in before.items() if step not in twice} if twice else before,
+        {step: item for step, item in after.items() if step not in twice} if twice else after,
+        items,
     )
     for step in sorted(twice):
         once_before = [item for item in old if _step(item, schema) == step]

@@ -38,6 +38,7 @@ TRIES = 16
 """How often a change that names no version is tried again on an object that others change too."""
 _LONGEST_NAME = 63
 _SERVERS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+_NOTED = ("managedFields", "resourceVersion", "generation")
 _NAMESPACE = "namespaces"
 
 Make = Callable[[Raw], tuple[Raw, tuple[str, ...]]]
@@ -221,8 +222,9 @@ class Writes:
                 raise Conflict.of(call.row.resource, call.name, other_uid(call, uid, old))
             self._check_version(call, raw, old, needed=False)
             made = self._applied(call, old, patch)
-            new, warnings = reshaped(made, call, patch, old=old)
-            new = self._over(call, self.filled(new, call.row, old), old, applied=True)
+            entries = made["metadata"].get("managedFields")
+            new, warnings = reshaped(_with_entries(made, None), call, patch, old=old)
+            new = self._over(call, self.filled(new, call.row, old), old, applied=entries or [])
             return new, (*notes, *warnings)
 
         return await self.change(call, make)
@@ -293,8 +295,11 @@ class Writes:
         elif sent != old["metadata"]["resourceVersion"]:
             raise Conflict.of(call.row.resource, call.name)
 
-    def _over(self, call: Call, made: Raw, old: Raw, *, applied: bool = False) -> Raw:
-        """The object that an update stores: what belongs to the server is as it was, and its owners are noted."""
+    def _over(self, call: Call, made: Raw, old: Raw, *, applied: list[Raw] | None = None) -> Raw:
+        """The object that an update stores: what belongs to the server is as it was, and its owners are noted.
+
+        `applied` is who owns what after an apply, which knows that already.
+        """
         row, ground = call.row, self._ground
         sent, before = made["metadata"], old["metadata"]
         metadata = {name: item for name, item in sent.items() if name not in _SERVERS}
@@ -302,9 +307,8 @@ class Writes:
             metadata["uid"] = sent["uid"]
         carried = {name: before[name] for name in _SERVERS if name in before and name not in metadata}
         new = {**made, "metadata": {**metadata, **carried, "resourceVersion": before["resourceVersion"]}}
-        if applied:
-            entries = sent.get("managedFields")
-        else:
+        entries = applied
+        if entries is None:
             # What the kind puts in place by itself, and did before, is nobody's doing.
             entries = self._owned(old, changed(new, old, row, subresource=call.subresource), call)
         new = _with_entries(new, entries)
@@ -329,8 +333,11 @@ class Writes:
         """What to warn of; raises Invalid with everything that is wrong."""
         row, subresource = call.row, call.subresource
         name = new["metadata"].get("name", "")
-        causes = list(metadata_causes(row, new["metadata"], new=old is None))
-        if old is not None:
+        causes: list[Cause] = []
+        if old is None:
+            causes += metadata_causes(row, new["metadata"])
+        elif not _is_kept(new["metadata"], old["metadata"]):
+            causes += metadata_causes(row, new["metadata"], new=False)
             causes += change_causes(new["metadata"], old["metadata"])
         if resource_of(row).custom:
             found = crd_causes(row.type, new, old)
@@ -380,6 +387,13 @@ def _with_entries(raw: Raw, entries: list[Raw] | None) -> Raw:
     if entries:
         metadata["managedFields"] = entries
     return {**raw, "metadata": metadata}
+
+
+def _is_kept(new: Raw, old: Raw) -> bool:
+    """Whether metadata is the same but for what the server writes into it, so that it was judged before."""
+    return all(old.get(name) is item for name, item in new.items() if name not in _NOTED) and all(
+        name in new for name in old if name not in _NOTED
+    )
 
 
 def _unversioned(raw: Raw) -> Raw:
