@@ -150,6 +150,16 @@ _OBJECTS: dict[str, Any] = {
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}},
     },
+    "apis/authorization.k8s.io/v1 subjectaccessreviews": {
+        "kind": "SubjectAccessReview",
+        "spec": {"user": "a", "groups": ["b"], "nonResourceAttributes": {"verb": "get", "path": "/"}},
+    },
+    "apis/authorization.k8s.io/v1 selfsubjectrulesreviews": {
+        "kind": "SelfSubjectRulesReview",
+        "spec": {"namespace": "default"},
+    },
+    "apis/authentication.k8s.io/v1 tokenreviews": {"kind": "TokenReview", "spec": {"token": "x", "audiences": ["y"]}},
+    "api/v1 bindings": {"kind": "Binding", "metadata": {"name": "fuzz"}, "target": {"kind": "Node", "name": "n"}},
     "apis/autoscaling/v2 horizontalpodautoscalers": {
         "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": "fuzz"},
@@ -162,6 +172,8 @@ _OTHERS: tuple[Any, ...] = (
     {"spec": {"containers": [{"$patch": "delete", "name": "c"}], "$setElementOrder/containers": [{"name": 1}]}},
     {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "fuzz"}, "spec": {"replicas": 3}},
     {"metadata": {"labels": {"c": "d"}, "finalizers": None}, "data": {"a": None}},
+    {"kind": "Eviction", "metadata": {"name": "fuzz"}, "deleteOptions": {"dryRun": ["All"], "gracePeriodSeconds": 0}},
+    {"kind": "TokenRequest", "spec": {"audiences": ["a"], "expirationSeconds": 600, "boundObjectRef": {"name": "a"}}},
 )
 _ODD: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 2**63, 10**400, 1.5, "", "x" * 5000, [], {}, [[]], {"": ""}, [None]),

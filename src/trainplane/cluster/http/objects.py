@@ -20,6 +20,7 @@ from trainplane.cluster.http.answers import NAME, list_in, object_in, respond
 from trainplane.cluster.log import Stored
 from trainplane.cluster.negotiation import Form, body_form, patch_form
 from trainplane.cluster.options import APPLY_PATCH, delete_options
+from trainplane.cluster.question_forms import in_form
 from trainplane.cluster.reads import Listed, selection
 from trainplane.cluster.resources import resource_of
 from trainplane.cluster.wire import PROTOBUF, YAML, Request
@@ -173,7 +174,7 @@ def _delete_body(data: bytes, content_type: str) -> Raw | None:
         raise BadRequest(
             f'no kind "{raw["kind"]}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
         )
-    return raw or None
+    return in_form(raw, "DeleteOptions") or None
 
 
 def _read(data: bytes, media: str) -> Body:
@@ -202,11 +203,7 @@ def read_question(data: bytes, content_type: str, kind: str) -> Raw:
         body = _read(data, body_form(content_type))
     except NotReadable as fault:
         raise unrecognized(kind, data, f"couldn't get version/kind; json parse error: {fault}") from None
-    raw = {"kind": kind, **_object(body, kind)}
-    for name in ("metadata", "spec"):
-        if not isinstance(raw.get(name) or {}, dict):
-            raise BadRequest(f"{kind} cannot be read: {name} must be an object")
-    return raw
+    return in_form({"kind": kind, **_object(body, kind)}, kind)
 
 
 def _object(body: Body, kind: str) -> Raw:
@@ -221,7 +218,7 @@ def _of_kind(raw: Raw, kind: str, package: str) -> Raw:
         version = str(raw.get("apiVersion") or "v1").rpartition("/")[2]
         words = f"converting (v1.{said}) to ({package}.{kind}): unknown conversion"
         raise BadRequest(f'{said} in version "{version}" cannot be handled as a {kind}: {words}')
-    return raw
+    return in_form(raw, kind)
 
 
 def allowed_verb(asked: Request, row: Kind) -> None:
