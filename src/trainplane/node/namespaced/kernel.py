@@ -29,7 +29,6 @@ _TIMES = 0x1C00
 """The flags that say when the time of the last access is written."""
 
 PR_SET_PDEATHSIG = 1
-PR_SET_DUMPABLE = 4
 PR_SET_NAME = 15
 PR_CAPBSET_DROP = 24
 PR_SET_NO_NEW_PRIVS = 38

@@ -60,11 +60,14 @@ def _detach(order: Mapping[str, Any], control: socket.socket) -> None:
 
 
 def _humble(owner: tuple[int, int]) -> None:
-    """Be the program's user on the host, and nothing more: so it can signal process 1, but not look into it."""
-    os.setresgid(owner[1], owner[1], owner[1])
-    os.setresuid(owner[0], owner[0], owner[0])
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-    kernel.die_with_parent()
+    """Be the program's user on the host, and nothing more: so it can signal process 1, but not look into it.
+
+    To an ordinary user's fork server they are one and the same; there the program's user namespace keeps it out.
+    """
+    if (os.getuid(), os.getgid()) != tuple(owner):
+        os.setresgid(owner[1], owner[1], owner[1])
+        os.setresuid(owner[0], owner[0], owner[0])
+        kernel.die_with_parent()
 
 
 def _join(namespaces: Mapping[str, int]) -> None:

@@ -93,6 +93,9 @@ class Root:
         for file, text in files.items():
             with open(f"{upper}/{file}", "w", encoding="utf-8") as opened:
                 opened.write(text)
+        for target, folder in targets:
+            if target.strip("/").startswith(f"{name}/"):
+                _prepare(target, name, upper, folder=folder)
         try:
             self._try_overlay(f"lowerdir=/{name},upperdir={upper},workdir={work}", place)
         except OSError:
@@ -100,9 +103,6 @@ class Root:
             self._bind(f"/{name}", place, read_only=True)
             self._cover(name, upper, files)
             return
-        for target, folder in targets:
-            if target.strip("/").startswith(f"{name}/"):
-                os.close(self._point(target, folder=folder))
         kernel.restrict(place, read_only=True)
 
     def _try_overlay(self, layers: str, place: str) -> None:
@@ -121,11 +121,10 @@ class Root:
         """Lay out places of the pod's own: /run, /var, its home, and /tmp, which is on disk."""
         for name in (*(() if self._is_image else _PRIVATE), home.strip("/")):
             self._folder(name, owner)
-        for name, target in (("var/run", "../run"), ("var/lock", "../run/lock")):
-            if not os.path.lexists(f"{self.path}/{name}"):
-                os.symlink(target, f"{self.path}/{name}")
         if not self._is_image:
             os.chown(self.path, *owner)
+            for name, target in (("var/run", "../run"), ("var/lock", "../run/lock")):
+                os.symlink(target, f"{self.path}/{name}")
         for target, source in temporary.items():
             self.bind(source, target, read_only=read_only)
         if os.path.isdir(f"/{_CERTIFICATES}"):
@@ -257,6 +256,17 @@ class Root:
         os.chdir(self.path)
         kernel.pivot_root()
         kernel.restrict("/", read_only=read_only, recursive=False)
+
+
+def _prepare(target: str, name: str, upper: str, *, folder: bool) -> None:
+    """Make a mount point in the layer, where an ordinary user may, unlike in the folder below it."""
+    real = os.path.realpath(f"/{target.strip('/')}")
+    if os.path.lexists(real) or not real.startswith(f"/{name}/"):
+        return
+    place = f"{upper}/{real.removeprefix(f'/{name}/')}"
+    os.makedirs(place if folder else os.path.dirname(place), 0o755, exist_ok=True)
+    if not folder:
+        os.close(os.open(place, os.O_CREAT | os.O_CLOEXEC, 0o644))
 
 
 def _make(at: int, name: str, *, folder: bool) -> None:

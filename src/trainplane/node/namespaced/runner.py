@@ -91,6 +91,11 @@ class NamespacedRunner:
         """The processes that hold everything up: one that waits, and the fork server."""
         return tuple(self._server.pids)
 
+    @property
+    def control_groups(self) -> Sequence[str]:
+        """The folders below which the control groups of pods lie; none where there are none."""
+        return tuple(self._groups.folders) if self._groups else ()
+
     def owner(self, box: Box, *, uid: int | None, gid: int | None) -> tuple[int, int]:
         """The user and group of the host that files must have to be theirs in a pod."""
         if self._rootless:
