@@ -86,11 +86,6 @@ class Agent:
                 while self.workers:
                     await asyncio.sleep(0.01)
 
-    @property
-    def ready(self) -> asyncio.Event:
-        """Set when the cluster has heard of the node."""
-        return self._heartbeat.ready
-
     def worker(self, pod: Ref) -> Worker | None:
         """Who looks after a pod now."""
         return next((each for each in self.workers.values() if each.box.pod == pod and not each.is_gone), None)
