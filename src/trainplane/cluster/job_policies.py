@@ -101,17 +101,17 @@ def success_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
 
 
 def _success_rule_causes(rule: Mapping[str, Any], completions: int | None, at: str) -> Iterator[Cause]:
-    listed, count = rule.get("succeededIndexes"), rule.get("succeededCount")
-    if listed is None and count is None:
+    text, count = rule.get("succeededIndexes"), rule.get("succeededCount")
+    if text is None and count is None:
         yield required(at, "at least one of succeededCount or succeededIndexes must be specified")
     total = 0
-    if listed is not None:
-        if len(listed) > LONGEST_LIST:
+    if text is not None:
+        if len(text) > LONGEST_LIST:
             yield too_long(f"{at}.succeededIndexes", LONGEST_LIST)
         try:
-            total = _listed(listed, completions or 0)
+            total = listed(text, completions or 0)
         except Unreadable as fault:
-            yield invalid(f"{at}.succeededIndexes", listed, f"error parsing succeededIndexes: {fault}")
+            yield invalid(f"{at}.succeededIndexes", text, f"error parsing succeededIndexes: {fault}")
     if count is None:
         return
     where = f"{at}.succeededCount"
@@ -120,12 +120,12 @@ def _success_rule_causes(rule: Mapping[str, Any], completions: int | None, at: s
     if completions is not None and count > completions:
         words = f"must be less than or equal to {completions} (the number of specified completions)"
         yield invalid(where, count, words)
-    if listed is not None and count > total:
+    if text is not None and count > total:
         of_what = "the number of indexes in the specified succeededIndexes field"
         yield invalid(where, count, f"must be less than or equal to {total} ({of_what})")
 
 
-def _listed(text: str, completions: int) -> int:
+def listed(text: str, completions: int) -> int:
     """How many indexes a text lists; raises Unreadable."""
     total, last = 0, -1
     for part in text.split(",") if text else ():

@@ -7,9 +7,9 @@ from typing import Any
 from trainplane.api.meta import Raw, without_nulls
 from trainplane.api.raw import look
 from trainplane.api.selectors import SelectorError, from_label_selector
-from trainplane.cluster.causes import Cause, invalid, not_supported, required, too_long, unlawful
+from trainplane.cluster.causes import Cause, duplicate, invalid, not_supported, required, too_long, unlawful
 from trainplane.cluster.go_structs import as_go
-from trainplane.cluster.job_policies import failure_causes, success_causes
+from trainplane.cluster.job_policies import Unreadable, failure_causes, listed, success_causes
 from trainplane.cluster.names import key_faults, label_faults, value_faults
 from trainplane.cluster.pod_validation import spec_causes
 
@@ -229,22 +229,55 @@ def _fixed_part(pod: Mapping[str, Any]) -> Raw:
 
 
 def _status_causes(new: Raw, old: Raw | None) -> Iterator[Cause]:
-    status = new.get("status") or {}
+    status, before = new.get("status") or {}, (old or {}).get("status") or {}
     for name in ("active", "succeeded", "failed", "ready", "terminating"):
         if (status.get(name) or 0) < 0:
             yield invalid(f"status.{name}", status[name], "must be greater than or equal to 0")
     if (status.get("ready") or 0) > max(status.get("active") or 0, 0):
         yield invalid("status.ready", status.get("ready"), "cannot set more ready pods than active")
+    uncounted = status.get("uncountedTerminatedPods") or {}
+    for index, uid in enumerate(uncounted.get("failed") or ()):
+        if uid in (uncounted.get("succeeded") or ()):
+            yield duplicate(f"status.uncountedTerminatedPods.failed[{index}]", uid)
+    yield from _completed_causes(new, status)
+    yield from _condition_causes(status, before)
+    started, was_started = status.get("startTime"), before.get("startTime")
+    if was_started and started != was_started and not look(new, "spec", "suspend"):
+        yield invalid("status.startTime", started, "field is immutable for unsuspended job once set")
+
+
+def _completed_causes(new: Raw, status: Raw) -> Iterator[Cause]:
+    text = status.get("completedIndexes")
+    if not text:
+        return
+    if look(new, "spec", "completionMode") != "Indexed":
+        words = "cannot set non-empty completedIndexes when non-indexed completion mode"
+        yield invalid("status.completedIndexes", text, words)
+    try:
+        listed(text, look(new, "spec", "completions") or 0)
+    except Unreadable as fault:
+        yield invalid("status.completedIndexes", text, f"error parsing completedIndexes: {fault}")
+
+
+def _condition_causes(status: Raw, before: Raw) -> Iterator[Cause]:
+    at = "status.conditions"
     true = {each.get("type") for each in status.get("conditions") or () if each.get("status") == "True"}
-    was = {each.get("type") for each in look(old, "status", "conditions") or () if each.get("status") == "True"}
+    was = {each.get("type") for each in before.get("conditions") or () if each.get("status") == "True"}
     if "Complete" in true and "Complete" not in was:
-        if not status.get("completionTime"):
+        ended, started = status.get("completionTime"), status.get("startTime")
+        if not ended:
             yield required("status.completionTime", "completionTime is required for Complete jobs")
+        elif started and ended < started:
+            yield invalid("status.completionTime", ended, "must be equal to or after `startTime`")
         if "SuccessCriteriaMet" not in true:
             words = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
-            yield unlawful("status.conditions", words)
+            yield unlawful(at, words)
     if "Failed" in true and "Failed" not in was and "FailureTarget" not in true:
         words = "cannot set Failed=True condition without the FailureTarget=true condition"
-        yield unlawful("status.conditions", words)
+        yield unlawful(at, words)
+    for good in ("Complete", "SuccessCriteriaMet"):
+        for bad in ("Failed", "FailureTarget"):
+            if good in true and bad in true and not {good, bad} <= was:
+                yield unlawful(at, f"cannot set {good}=True and {bad}=true conditions")
     if true & {"Complete", "Failed"} and not status.get("startTime"):
         yield required("status.startTime", "startTime is required for finished job")

@@ -40,7 +40,7 @@ def label_faults(text: str) -> Iterator[str]:
     if len(text) > 63:
         yield "must be no more than 63 characters"
     if not _LABEL.fullmatch(text):
-        yield LABEL_WORDS
+        yield "must not contain dots" if _SUBDOMAIN.fullmatch(text) else LABEL_WORDS
 
 
 def subdomain_faults(text: str) -> Iterator[str]:

@@ -3,17 +3,18 @@
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 import orjson
 
+from trainplane.api.core import NAMESPACE_FINALIZER
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import parse
 from trainplane.api.raw import look
+from trainplane.cluster.autoscaler_causes import autoscaler_causes
 from trainplane.cluster.causes import (
     Cause,
-    duplicate,
     forbidden,
     invalid,
     not_supported,
@@ -23,10 +24,12 @@ from trainplane.cluster.causes import (
 from trainplane.cluster.go_structs import difference
 from trainplane.cluster.job_validation import job_causes
 from trainplane.cluster.limit_ranges import limit_range_causes
-from trainplane.cluster.names import label_faults
+from trainplane.cluster.names import label_faults, subdomain_faults
 from trainplane.cluster.pod_security import label_causes
 from trainplane.cluster.pod_validation import pod_causes
 from trainplane.cluster.rbac_causes import rbac_causes
+from trainplane.cluster.selector_causes import selector_causes
+from trainplane.cluster.service_causes import service_causes
 
 Check = Callable[[Raw, Raw | None, str], Iterable[Cause]]
 """The new object, the old one if there is one, and the part that is written."""
@@ -125,39 +128,6 @@ def _json_causes(text: str, at: str) -> Iterator[Cause]:
         yield invalid(at, "<secret contents redacted>", words)
 
 
-def _service(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
-    spec = new.get("spec") or {}
-    kind, headless = spec.get("type"), spec.get("clusterIP") == "None"
-    if kind not in ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName"):
-        yield not_supported("spec.type", kind, ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
-    ports = spec.get("ports") or ()
-    if not ports and kind != "ExternalName" and not headless:
-        yield required("spec.ports")
-    names: set[str] = set()
-    for index, port in enumerate(ports):
-        at, number, target = f"spec.ports[{index}]", port.get("port"), port.get("targetPort")
-        name = port.get("name") or ""
-        if not name and len(ports) > 1:
-            yield required(f"{at}.name")
-        elif name:
-            for fault in label_faults(name):
-                yield invalid(f"{at}.name", name, fault)
-            if name in names:
-                yield duplicate(f"{at}.name", name)
-        names.add(name)
-        if not number or not 1 <= number <= 65535:
-            yield invalid(f"{at}.port", number or 0, "must be between 1 and 65535, inclusive")
-        if port.get("protocol") not in ("TCP", "UDP", "SCTP"):
-            yield not_supported(f"{at}.protocol", port.get("protocol"), ("SCTP", "TCP", "UDP"))
-        if isinstance(target, int) and not 1 <= target <= 65535:
-            yield invalid(f"{at}.targetPort", target, "must be between 1 and 65535, inclusive")
-        elif isinstance(target, str) and not re.search("[a-z]", target):
-            yield invalid(f"{at}.targetPort", target, "must contain at least one letter (a-z)")
-    before = look(old, "spec", "clusterIP")
-    if before and kind != "ExternalName" and spec.get("clusterIP") != before:
-        yield invalid("spec.clusterIPs[0]", spec.get("clusterIPs") or [], "may not change once set")
-
-
 def _lease(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
     spec = new.get("spec") or {}
     seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
@@ -183,6 +153,14 @@ def _claim(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
     for mode in modes:
         if mode not in _ACCESS_MODES:
             yield not_supported("spec.accessModes", mode, _ACCESS_MODES)
+    if "ReadWriteOncePod" in modes and len(modes) > 1:
+        yield forbidden("spec.accessModes", "may not use ReadWriteOncePod with other access modes")
+    yield from selector_causes(spec.get("selector") or {}, "spec.selector")
+    class_, mode = spec.get("storageClassName"), spec.get("volumeMode")
+    for fault in subdomain_faults(class_) if class_ else ():
+        yield invalid("spec.storageClassName", class_, fault)
+    if mode not in (None, "Block", "Filesystem"):
+        yield not_supported("spec.volumeMode", mode, ("Block", "Filesystem"))
     storage = look(spec, "resources", "requests", "storage")
     if storage is None:
         yield required("spec.resources[storage]")
@@ -207,6 +185,9 @@ def _priority_class(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
         if new.get("preemptionPolicy") != old.get("preemptionPolicy"):
             yield forbidden("preemptionPolicy", "may not be changed in an update.")
         return
+    policy = new.get("preemptionPolicy")
+    if policy not in (None, "PreemptLowerPriority", "Never"):
+        yield not_supported("preemptionPolicy", policy, ("PreemptLowerPriority", "Never"))
     if name.startswith("system-"):
         if name not in SYSTEM_PRIORITIES:
             words = "priority class names with 'system-' prefix are reserved for system use only. error: "
@@ -217,6 +198,38 @@ def _priority_class(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
 
 def _rbac(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
     return rbac_causes(new, old)
+
+
+def _endpoint_slice(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
+    kind = new.get("addressType") or ""
+    if kind not in _ADDRESS_TYPES:
+        yield not_supported("addressType", kind, _ADDRESS_TYPES)
+    if kind not in ("IPv4", "IPv6"):
+        return
+    for index, endpoint in enumerate(new.get("endpoints") or ()):
+        for number, address in enumerate(endpoint.get("addresses") or ()):
+            if not _is_address(address):
+                words = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+                yield invalid(f"endpoints[{index}].addresses[{number}]", address, words)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _runtime_class(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
+    handler = new.get("handler") or ""
+    if not handler:
+        yield required("handler")
+    else:
+        for fault in label_faults(handler):
+            yield invalid("handler", handler, fault)
+    if old is not None and handler != old.get("handler"):
+        yield invalid("handler", handler, "field is immutable")
 
 
 def _event(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
@@ -235,15 +248,44 @@ def _quota(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
             yield invalid(at, name, "must be a standard resource for quota")
         elif parse(amount) < parse(0):
             yield invalid(at, str(amount), "must be greater than or equal to 0")
+        elif (name in _WHOLE or name.startswith("count/")) and parse(amount).nano % 10**9:
+            yield invalid(at, str(parse(amount)), "must be an integer")
+    yield from _scope_causes(look(spec, "scopeSelector", "matchExpressions") or ())
     scopes = spec.get("scopes") or []
     if any(scope not in _SCOPES for scope in scopes):
         yield invalid("spec.scopes", scopes, "unsupported scope")
     elif "BestEffort" in scopes and any(name != "pods" for name in spec.get("hard") or {}):
         yield invalid("spec.scopes", scopes, "unsupported scope applied to resource")
+    elif any(set(pair) <= set(scopes) for pair in _CONFLICTING):
+        yield invalid("spec.scopes", scopes, "conflicting scopes")
     if old is not None and sorted(scopes) != sorted(look(old, "spec", "scopes") or []):
         yield invalid("spec.scopes", scopes, "field is immutable")
 
 
+def _scope_causes(expressions: Iterable[Raw]) -> Iterator[Cause]:
+    at = "spec.scopeSelector.matchExpressions"
+    for each in expressions:
+        scope, operator = each.get("scopeName") or "", each.get("operator") or ""
+        if scope not in _SCOPES:
+            yield invalid(f"{at}.scopeName", scope, "unsupported scope")
+        if operator in ("In", "NotIn") and not each.get("values"):
+            words = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            yield required(f"{at}.values", words)
+        if operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+            yield invalid(f"{at}.operator", operator, "not a valid selector operator")
+
+
+_WHOLE = (
+    "configmaps",
+    "persistentvolumeclaims",
+    "pods",
+    "replicationcontrollers",
+    "resourcequotas",
+    "secrets",
+    "services",
+)
+_CONFLICTING = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+_ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 _COUNTED = (
     *("configmaps", "cpu", "ephemeral-storage", "limits.cpu", "limits.ephemeral-storage", "limits.memory", "memory"),
     *("persistentvolumeclaims", "pods", "replicationcontrollers", "requests.cpu", "requests.ephemeral-storage"),
@@ -258,6 +300,10 @@ def _is_counted(name: str) -> bool:
 
 def _namespace(new: Raw, _: Raw | None, subresource: str) -> Iterator[Cause]:
     yield from label_causes(new["metadata"].get("labels") or {})
+    for name in look(new, "spec", "finalizers") or ():
+        if "/" not in name and name != NAMESPACE_FINALIZER:
+            words = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid("spec.finalizers", name, words)
     phase, going = look(new, "status", "phase"), look(new, "metadata", "deletionTimestamp")
     if subresource == "status" and not going and phase not in (None, "", "Active"):
         yield invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")
@@ -296,9 +342,12 @@ _CHECKS: dict[tuple[str, str], Check] = {
     ("", "Pod"): pod_causes,
     ("", "ResourceQuota"): _quota,
     ("", "Secret"): _secret,
-    ("", "Service"): _service,
+    ("", "Service"): service_causes,
+    ("autoscaling", "HorizontalPodAutoscaler"): autoscaler_causes,
     ("batch", "Job"): job_causes,
     ("coordination.k8s.io", "Lease"): _lease,
+    ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
+    ("node.k8s.io", "RuntimeClass"): _runtime_class,
     ("rbac.authorization.k8s.io", "ClusterRole"): _rbac,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _rbac,
     ("rbac.authorization.k8s.io", "Role"): _rbac,

@@ -1,0 +1,138 @@
+"""What the API server refuses in what pods say of where they go."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainplane.api.raw import look
+from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
+from trainplane.cluster.names import key_faults, value_faults
+from trainplane.cluster.selector_causes import selector_causes
+
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+Spec = Mapping[str, Any]
+
+
+def placement_causes(spec: Spec, at: str) -> Iterator[Cause]:
+    """What is wrong with a pod's spec that stands at a path."""
+    for key, value in (spec.get("nodeSelector") or {}).items():
+        for fault in key_faults(key):
+            yield invalid(f"{at}.nodeSelector", key, fault)
+        for fault in value_faults(value):
+            yield invalid(f"{at}.nodeSelector", value, fault)
+    for index, toleration in enumerate(spec.get("tolerations") or ()):
+        yield from _toleration(toleration, f"{at}.tolerations[{index}]")
+    yield from _node_affinity(look(spec, "affinity", "nodeAffinity") or {}, f"{at}.affinity.nodeAffinity")
+    for side in ("podAffinity", "podAntiAffinity"):
+        yield from _pod_affinity(look(spec, "affinity", side) or {}, f"{at}.affinity.{side}")
+    for index, each in enumerate(spec.get("topologySpreadConstraints") or ()):
+        yield from _spread(each, f"{at}.topologySpreadConstraints[{index}]")
+    yield from _gates(spec, at)
+
+
+def _toleration(raw: Spec, at: str) -> Iterator[Cause]:
+    key, operator, value, effect = (raw.get(name) or "" for name in ("key", "operator", "value", "effect"))
+    operator = operator or "Equal"
+    for fault in key_faults(key) if key else ():
+        yield invalid(f"{at}.key", key, fault)
+    if not key and operator != "Exists":
+        words = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield invalid(f"{at}.operator", operator, words)
+    if raw.get("tolerationSeconds") is not None and effect != "NoExecute":
+        yield invalid(f"{at}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+    if operator == "Equal":
+        faults = list(value_faults(value))
+        if faults:
+            yield invalid(f"{at}.operator", value, ";".join(faults))
+    elif operator == "Exists":
+        if value:
+            yield invalid(f"{at}.operator", value, "value must be empty when `operator` is 'Exists'")
+    elif key:
+        yield not_supported(f"{at}.operator", operator, ("Equal", "Exists"))
+    if effect and effect not in _EFFECTS:
+        yield not_supported(f"{at}.effect", effect, _EFFECTS)
+
+
+def _node_affinity(raw: Spec, at: str) -> Iterator[Cause]:
+    wanted = raw.get(_REQUIRED)
+    if wanted is not None:
+        terms = wanted.get("nodeSelectorTerms") or ()
+        if not terms:
+            words = "must have at least one node selector term"
+            yield required(f"{at}.{_REQUIRED}.nodeSelectorTerms", words)
+        for index, term in enumerate(terms):
+            yield from _node_term(term, f"{at}.{_REQUIRED}.nodeSelectorTerms[{index}]")
+    for index, each in enumerate(raw.get(_PREFERRED) or ()):
+        yield from _weight(each, f"{at}.{_PREFERRED}[{index}]")
+        yield from _node_term(each.get("preference") or {}, f"{at}.{_PREFERRED}[{index}].preference")
+
+
+def _node_term(term: Spec, at: str) -> Iterator[Cause]:
+    for index, each in enumerate(term.get("matchExpressions") or ()):
+        where, operator, values = (
+            f"{at}.matchExpressions[{index}]",
+            each.get("operator") or "",
+            each.get("values") or (),
+        )
+        if operator in ("In", "NotIn") and not values:
+            yield required(f"{where}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        if operator in ("Exists", "DoesNotExist") and values:
+            yield forbidden(f"{where}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+        if operator in ("Gt", "Lt") and len(values) != 1:
+            yield required(f"{where}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
+        if operator not in _NODE_OPERATORS:
+            yield invalid(f"{where}.operator", operator, "not a valid selector operator")
+        for fault in key_faults(each.get("key") or ""):
+            yield invalid(f"{where}.key", each.get("key") or "", fault)
+
+
+def _weight(raw: Spec, at: str) -> Iterator[Cause]:
+    weight = raw.get("weight") or 0
+    if not 1 <= weight <= 100:
+        yield invalid(f"{at}.weight", weight, "must be in the range 1-100")
+
+
+def _pod_affinity(raw: Spec, at: str) -> Iterator[Cause]:
+    for index, term in enumerate(raw.get(_REQUIRED) or ()):
+        yield from _pod_term(term, f"{at}.{_REQUIRED}[{index}]")
+    for index, each in enumerate(raw.get(_PREFERRED) or ()):
+        yield from _weight(each, f"{at}.{_PREFERRED}[{index}]")
+        yield from _pod_term(each.get("podAffinityTerm") or {}, f"{at}.{_PREFERRED}[{index}].podAffinityTerm")
+
+
+def _pod_term(term: Spec, at: str) -> Iterator[Cause]:
+    for name in ("labelSelector", "namespaceSelector"):
+        yield from selector_causes(term.get(name) or {}, f"{at}.{name}")
+    key = term.get("topologyKey") or ""
+    if not key:
+        yield required(f"{at}.topologyKey", "can not be empty")
+    for fault in key_faults(key):
+        yield invalid(f"{at}.topologyKey", key, fault)
+
+
+def _spread(raw: Spec, at: str) -> Iterator[Cause]:
+    skew, policy = raw.get("maxSkew") or 0, raw.get("whenUnsatisfiable") or ""
+    if skew <= 0:
+        yield invalid(f"{at}.maxSkew", skew, "must be greater than zero")
+    if not raw.get("topologyKey"):
+        yield required(f"{at}.topologyKey", "can not be empty")
+    if policy not in ("DoNotSchedule", "ScheduleAnyway"):
+        yield not_supported(f"{at}.whenUnsatisfiable", policy, ("DoNotSchedule", "ScheduleAnyway"))
+    yield from selector_causes(raw.get("labelSelector") or {}, f"{at}.labelSelector")
+
+
+def _gates(spec: Spec, at: str) -> Iterator[Cause]:
+    seen: set[str] = set()
+    for index, gate in enumerate(spec.get("schedulingGates") or ()):
+        name, where = gate.get("name") or "", f"{at}.schedulingGates[{index}]"
+        for fault in key_faults(name):
+            yield invalid(where, name, fault)
+        if name in seen:
+            yield duplicate(where, name)
+        seen.add(name)
+    for index, gate in enumerate(spec.get("readinessGates") or ()):
+        kind = gate.get("conditionType") or ""
+        for fault in key_faults(kind):
+            yield invalid(f"{at}.readinessGates[{index}].conditionType", kind, fault)

@@ -1,0 +1,100 @@
+"""What the API server refuses in Services."""
+
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
+from typing import Any
+
+from trainplane.api.meta import Raw
+from trainplane.api.raw import look
+from trainplane.cluster.causes import Cause, duplicate, invalid, not_supported, required
+from trainplane.cluster.container_causes import port_name_faults
+from trainplane.cluster.names import key_faults, label_faults, value_faults
+
+TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+NODE_PORTS = range(30_000, 32_768)
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+_WORDS = {
+    "sessionAffinity": ("ClientIP", "None"),
+    "ipFamilyPolicy": ("PreferDualStack", "RequireDualStack", "SingleStack"),
+    "internalTrafficPolicy": ("Cluster", "Local"),
+}
+
+
+def service_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
+    """What is wrong with a Service, by itself and against what it was."""
+    if subresource:
+        return
+    spec = new.get("spec") or {}
+    kind, address = spec.get("type"), spec.get("clusterIP")
+    if kind not in TYPES:
+        yield not_supported("spec.type", kind, TYPES)
+    ports = spec.get("ports") or ()
+    if not ports and kind != "ExternalName" and address != "None":
+        yield required("spec.ports")
+    if kind == "ExternalName" and not spec.get("externalName"):
+        yield required("spec.externalName")
+    yield from _port_causes(ports, kind)
+    for name, known in _WORDS.items():
+        if spec.get(name) not in (None, *known):
+            yield not_supported(f"spec.{name}", spec[name], known)
+    if spec.get("externalTrafficPolicy") and kind in ("ClusterIP", "ExternalName"):
+        words = "may only be set for externally-accessible services"
+        yield invalid("spec.externalTrafficPolicy", spec["externalTrafficPolicy"], words)
+    for key, value in (spec.get("selector") or {}).items():
+        for fault in key_faults(key):
+            yield invalid("spec.selector", key, fault)
+        for fault in value_faults(value):
+            yield invalid("spec.selector", value, fault)
+    yield from _address_causes(spec, old)
+
+
+def _address_causes(spec: Mapping[str, Any], old: Raw | None) -> Iterator[Cause]:
+    kind, address = spec.get("type"), spec.get("clusterIP")
+    at = "spec.clusterIPs[0]"
+    if address == "None" and kind in ("NodePort", "LoadBalancer"):
+        yield invalid(at, address, f"may not be set to 'None' for {kind} services")
+    elif address and address != "None" and kind != "ExternalName" and not _is_address(address):
+        yield invalid(at, address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+    before = look(old, "spec", "clusterIP")
+    if before and kind != "ExternalName" and address != before:
+        yield invalid(at, spec.get("clusterIPs") or [], "may not change once set")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _port_causes(ports: Any, kind: Any) -> Iterator[Cause]:
+    names: set[str] = set()
+    taken: set[tuple[Any, Any]] = set()
+    for index, port in enumerate(ports):
+        at, number, target = f"spec.ports[{index}]", port.get("port"), port.get("targetPort")
+        name, protocol, outer = port.get("name") or "", port.get("protocol"), port.get("nodePort")
+        if not name and len(ports) > 1:
+            yield required(f"{at}.name")
+        elif name:
+            for fault in label_faults(name):
+                yield invalid(f"{at}.name", name, fault)
+            if name in names:
+                yield duplicate(f"{at}.name", name)
+        names.add(name)
+        if not number or not 1 <= number <= 65535:
+            yield invalid(f"{at}.port", number or 0, "must be between 1 and 65535, inclusive")
+        if protocol not in _PROTOCOLS:
+            yield not_supported(f"{at}.protocol", protocol, _PROTOCOLS)
+        if isinstance(target, int) and not 1 <= target <= 65535:
+            yield invalid(f"{at}.targetPort", target, "must be between 1 and 65535, inclusive")
+        elif isinstance(target, str):
+            for fault in port_name_faults(target):
+                yield invalid(f"{at}.targetPort", target, fault)
+        if outer and kind in ("NodePort", "LoadBalancer") and outer not in NODE_PORTS:
+            words = "provided port is not in the valid range. The range of valid ports is 30000-32767"
+            yield invalid(f"{at}.nodePort", outer, words)
+        if (number, protocol) in taken:
+            blank = {"AppProtocol": None, "Port": number, "TargetPort": 0, "NodePort": 0}
+            yield duplicate(at, {"Name": "", "Protocol": protocol, **blank})
+        taken.add((number, protocol))

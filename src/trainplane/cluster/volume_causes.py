@@ -1,0 +1,156 @@
+"""What the API server refuses in the volumes of pods."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from trainplane.api.quantity import QuantityError, parse
+from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
+from trainplane.cluster.names import label_faults
+
+_MODES = "must be a number between 0 and 0777 (octal), both inclusive"
+_HOST_TYPES = (*("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"),)
+_SHORTEST_TOKEN = 600
+Source = Mapping[str, Any]
+
+
+def volume_causes(volumes: Iterable[Source], at: str) -> Iterator[Cause]:
+    """What is wrong with volumes that stand at a path."""
+    seen: set[str] = set()
+    for index, volume in enumerate(volumes):
+        where = f"{at}[{index}]"
+        for source in [name for name in volume if name != "name"][1:]:
+            yield forbidden(f"{where}.{source}", "may not specify more than 1 volume type")
+        name = volume.get("name") or ""
+        if not name:
+            yield required(f"{where}.name")
+        elif faults := list(label_faults(name)):
+            for fault in faults:
+                yield invalid(f"{where}.name", name, fault)
+        elif name in seen:
+            yield duplicate(f"{where}.name", name)
+        if len(volume) <= 2:
+            seen.add(name)
+        for kind, check in _SOURCES.items():
+            if isinstance(volume.get(kind), Mapping):
+                yield from check(volume[kind], f"{where}.{kind}")
+
+
+def volume_warnings(volumes: Iterable[Source]) -> Iterator[str]:
+    """What is odd in volumes, though it is taken."""
+    for volume in volumes:
+        sources = (volume.get("projected") or {}).get("sources") or ()
+        if any(not source for source in sources):
+            yield f'volume "{volume.get("name")}" (Projected) has no sources provided'
+
+
+def path_faults(path: str) -> Iterator[str]:
+    """What is wrong with a path that goes from one place to another below it."""
+    if path.startswith("/"):
+        yield "must be a relative path"
+    if ".." in path.split("/"):
+        yield "must not contain '..'"
+
+
+def _empty_dir(source: Source, at: str) -> Iterator[Cause]:
+    limit = source.get("sizeLimit")
+    try:
+        wrong = limit is not None and parse(limit) < parse(0)
+    except QuantityError:
+        wrong = False
+    if wrong:
+        yield forbidden(f"{at}.sizeLimit", "SizeLimit field must be a valid resource quantity")
+
+
+def _host_path(source: Source, at: str) -> Iterator[Cause]:
+    path, type_ = source.get("path") or "", source.get("type") or ""
+    if not path:
+        yield required(f"{at}.path")
+    elif ".." in path.split("/"):
+        yield invalid(f"{at}.path", path, "must not contain '..'")
+    if type_ not in _HOST_TYPES:
+        yield not_supported(f"{at}.type", type_, _HOST_TYPES)
+
+
+def _mode(source: Source, at: str, name: str = "defaultMode") -> Iterator[Cause]:
+    mode = source.get(name)
+    if mode is not None and not 0 <= mode <= 0o777:
+        yield invalid(f"{at}.{name}", mode, _MODES)
+
+
+def _items(source: Source, at: str) -> Iterator[Cause]:
+    for index, item in enumerate(source.get("items") or ()):
+        where, path = f"{at}.items[{index}]", item.get("path") or ""
+        if not item.get("key"):
+            yield required(f"{where}.key")
+        if not path:
+            yield required(f"{where}.path")
+        for fault in path_faults(path):
+            yield invalid(f"{where}.path", path, fault)
+        yield from _mode(item, where, "mode")
+
+
+def _config_map(source: Source, at: str) -> Iterator[Cause]:
+    if not source.get("name"):
+        yield required(f"{at}.name")
+    yield from _mode(source, at)
+    yield from _items(source, at)
+
+
+def _secret(source: Source, at: str) -> Iterator[Cause]:
+    if not source.get("secretName"):
+        yield required(f"{at}.secretName")
+    yield from _mode(source, at)
+    yield from _items(source, at)
+
+
+def _claim(source: Source, at: str) -> Iterator[Cause]:
+    if not source.get("claimName"):
+        yield required(f"{at}.claimName")
+
+
+def _downward(source: Source, at: str) -> Iterator[Cause]:
+    yield from _mode(source, at)
+    for item in source.get("items") or ():
+        path = item.get("path") or ""
+        if not path:
+            yield required(f"{at}.path")
+        for fault in path_faults(path):
+            yield invalid(f"{at}.path", path, fault)
+        if item.get("fieldRef") is None and item.get("resourceFieldRef") is None:
+            yield required(at, "one of fieldRef and resourceFieldRef is required")
+
+
+def _projected(source: Source, at: str) -> Iterator[Cause]:
+    yield from _mode(source, at)
+    for index, each in enumerate(source.get("sources") or ()):
+        token = each.get("serviceAccountToken")
+        if token is None:
+            continue
+        seconds = token.get("expirationSeconds")
+        where = f"{at}.sources[{index}].serviceAccountToken"
+        if seconds is not None and seconds < _SHORTEST_TOKEN:
+            yield invalid(f"{where}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
+        if not token.get("path"):
+            yield required(f"{at}.path")
+
+
+def _nfs(source: Source, at: str) -> Iterator[Cause]:
+    path = source.get("path") or ""
+    if not source.get("server"):
+        yield required(f"{at}.server")
+    if not path:
+        yield required(f"{at}.path")
+    if not path.startswith("/"):
+        yield invalid(f"{at}.path", path, "must be an absolute path")
+
+
+_SOURCES: dict[str, Callable[[Source, str], Iterator[Cause]]] = {
+    "configMap": _config_map,
+    "downwardAPI": _downward,
+    "emptyDir": _empty_dir,
+    "hostPath": _host_path,
+    "nfs": _nfs,
+    "persistentVolumeClaim": _claim,
+    "projected": _projected,
+    "secret": _secret,
+}
