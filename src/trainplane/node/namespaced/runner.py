@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import ipaddress
 import os
+import shutil
 import signal as signals
 import socket
 import uuid
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from trainplane.api.ref import Ref
 from trainplane.control import clock
 from trainplane.node.namespaced import cgroups, egress, files, minder
 from trainplane.node.namespaced.abilities import Found, abilities
@@ -36,6 +38,7 @@ from trainplane.node.runner import (
 
 _REASONS = {minder.START: START_ERROR, minder.CREATE: CREATE_ERROR}
 _EXITS = 4096
+_TRIAL = "trial"
 _SYSCTLS = ("net.", "kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
 """Those that belong to a namespace; all others are the whole machine's."""
 
@@ -107,7 +110,26 @@ class NamespacedRunner:
         uids = await asyncio.to_thread(self._notes.sweep)
         self._groups = cgroups.find(label(self._folder))
         await self._serve()
+        await self._try()
         return uids
+
+    async def _try(self) -> None:
+        """Make a container around a program that does not exist: where only that is missing, all the rest works."""
+        folder = self._folder / "trial"
+        folder.mkdir(exist_ok=True)
+        box = Box(Ref("", "Pod", _TRIAL, _TRIAL), _TRIAL, _TRIAL, folder)
+        try:
+            await self.make(box)
+            with open(os.devnull, "r+b") as nothing:
+                stdio = Stdio(nothing.fileno(), nothing.fileno(), nothing.fileno())
+                await self.start(box, Program(_TRIAL, ("/proc/1/none",), {}), stdio)
+        except NotStarted as error:
+            if error.reason != START_ERROR:
+                await self.close()
+                raise Unable(f"containers cannot be made here: {error.message}") from error
+        finally:
+            await self.remove(box)
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def _serve(self) -> None:
         """Have a fork server, with the pods' name server and the way out beside it."""
