@@ -83,6 +83,8 @@ async def _follow(session: Session, job: str | None, *, warnings: bool, wide: bo
             printed.update((event["metadata"]["uid"], last_seen(event)) for event in fresh)
             whole = event_table(found, clock.now(), namespaces=not namespace).narrowed(wide=wide)
             new = event_table(fresh, clock.now(), namespaces=not namespace).narrowed(wide=wide)
-            for line in lines(Table(new.columns, new.rows), width=terminal_width(), head=head, beside=whole):
+            for line in lines(
+                Table(new.columns, new.rows), width=None if wide else terminal_width(), head=head, beside=whole
+            ):
                 say(line)
             head = False

@@ -161,7 +161,9 @@ async def _follow(session: Session, asked: Asked, *, wide: bool) -> None:
                     fresh.append(row)
                 printed[key] = told
             for line in (
-                lines(Table(shown.columns, fresh), width=terminal_width(), head=first, beside=shown) if fresh else ()
+                lines(Table(shown.columns, fresh), width=None if wide else terminal_width(), head=first, beside=shown)
+                if fresh
+                else ()
             ):
                 say(line)
             if first and not fresh:

@@ -125,8 +125,8 @@ def terminal_width() -> int | None:
 
 
 def show(table: Table, *, wide: bool = False) -> None:
-    """Print a table."""
-    head, *rows = lines(table.narrowed(wide=wide), width=terminal_width())
+    """Print a table, cut to the terminal; who asks for all columns gets them whole."""
+    head, *rows = lines(table.narrowed(wide=wide), width=None if wide else terminal_width())
     say(click.style(head, bold=True))
     for line in rows:
         say(coloured(line))

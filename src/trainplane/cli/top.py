@@ -6,7 +6,7 @@ import click
 
 from trainplane.cli.output import output_option, show_value
 from trainplane.cli.server import Server, Session, of_server
-from trainplane.cli.tables import hint, show, terminal_width
+from trainplane.cli.tables import hint, lines, measure, show, terminal_width
 
 if TYPE_CHECKING:
     from trainplane.cli.holding import Held, Used
@@ -38,7 +38,11 @@ def top(server: Server, sort: str, *, output: str | None) -> None:
         show_value([as_json(one) for one in held], output)
     elif held:
         everywhere = not namespace and not nodes
-        show(top_table(held, namespaces=everywhere, bars=terminal_width() is not None), wide=output == "wide")
+        wide, width = output == "wide", terminal_width()
+        drawn = top_table(held, namespaces=everywhere, bars=True)
+        # Bars are the first to give way where the terminal is narrow.
+        fits = width is not None and max(map(measure, lines(drawn.narrowed(wide=wide)))) <= width
+        show(drawn if fits else top_table(held, namespaces=everywhere), wide=wide)
         if nodes:
             hint(together(held))
     elif nodes:
