@@ -36,7 +36,7 @@ def reasons(events: list[tuple[str, str]]) -> list[str]:
     return [reason for reason, _ in events]
 
 
-def test_a_pod_runs_to_its_end_and_leaves_its_output(tmp_path: Path) -> None:
+def test_a_pod_runs_to_its_end_and_leaves_its_output(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         kept = "echo kept > mine; echo shared > $TRAINPLANE_OUTPUT/ours"
         script = f"echo hello; echo oops >&2; {kept}; echo bye > /dev/termination-log"
@@ -52,7 +52,7 @@ def test_a_pod_runs_to_its_end_and_leaves_its_output(tmp_path: Path) -> None:
         assert (left / "pods" / "p" / "mine").read_text() == "kept\n"
         assert not list((made.folder / "node" / "pods").iterdir())
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
 @pytest.mark.parametrize(
@@ -87,17 +87,17 @@ def test_a_pod_that_fails_says_how(tmp_path: Path, spec: Raw, code: int, reason:
     played(tmp_path, play)
 
 
-def test_memory_beyond_the_limit_is_said_to_be_that(tmp_path: Path) -> None:
+def test_memory_beyond_the_limit_is_said_to_be_that(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         hungry = [sys.executable, "-c", "x = b'x' * (300 << 20); import time; time.sleep(60)"]
         await made.create(pod(containers=[container(command=hungry, resources={"limits": {"memory": "64Mi"}})]))
         state = states(await made.ended())["c"]["terminated"]
         assert (state["exitCode"], state["reason"]) == (137, "OOMKilled")
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
-def test_init_containers_come_first_and_sidecars_stay(tmp_path: Path) -> None:
+def test_init_containers_come_first_and_sidecars_stay(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         init = [
             container("first", "echo first >> $TRAINPLANE_OUTPUT/order"),
@@ -117,10 +117,10 @@ def test_init_containers_come_first_and_sidecars_stay(tmp_path: Path) -> None:
         assert phase(ended) == "Succeeded"
         assert states(ended)["beside"]["terminated"]["exitCode"] == 5
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
-def test_a_container_that_keeps_failing_waits_longer_and_longer(tmp_path: Path) -> None:
+def test_a_container_that_keeps_failing_waits_longer_and_longer(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         await made.create(pod(restartPolicy="Always", containers=[container(script="echo again; exit 1")]))
         waiting = await made.until("p", lambda pod: "CrashLoopBackOff" in str(states(pod)))
@@ -135,7 +135,7 @@ def test_a_container_that_keeps_failing_waits_longer_and_longer(tmp_path: Path) 
         await made.api.delete(ref("p"))
         await made.gone()
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
 def test_on_failure_tries_until_it_works(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_on_failure_tries_until_it_works(tmp_path: Path) -> None:
     played(tmp_path, play)
 
 
-def test_deleting_asks_runs_the_hook_and_waits(tmp_path: Path) -> None:
+def test_deleting_asks_runs_the_hook_and_waits(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         script = "trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.05; done"
         hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hook > $TRAINPLANE_OUTPUT/hook"]}}}
@@ -165,7 +165,7 @@ def test_deleting_asks_runs_the_hook_and_waits(tmp_path: Path) -> None:
         assert [line.split(" ", 3)[3] for line in log.splitlines()] == ["up", "asked"]
         assert ("Killing", "Stopping container c") in await made.events()
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
 def test_who_does_not_listen_is_killed_when_the_grace_is_over(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_pod_whose_object_is_gone_ends(tmp_path: Path) -> None:
     played(tmp_path, play)
 
 
-def test_variables_and_volumes_come_from_objects(tmp_path: Path) -> None:
+def test_variables_and_volumes_come_from_objects(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         await made.create(of("ConfigMap", "cfg", data={"lr": "0.1"}))
         await made.create(of("Secret", "sec", data={"key": base64.b64encode(b"s3cret").decode()}))
@@ -228,10 +228,10 @@ def test_variables_and_volumes_come_from_objects(tmp_path: Path) -> None:
         folder = made.folder / "volumes" / NAMESPACE / f"data-{claim['metadata']['uid']}"
         assert (folder / "d").read_text() == "d\n"
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
-def test_what_is_missing_is_waited_for(tmp_path: Path) -> None:
+def test_what_is_missing_is_waited_for(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         env = [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "sec", "key": "key"}}}]
         await made.create(pod("a", containers=[container(script="echo $A", env=env)]))
@@ -253,7 +253,7 @@ def test_what_is_missing_is_waited_for(tmp_path: Path) -> None:
         assert phase(await made.ended("a")) == phase(await made.ended("b")) == "Succeeded"
         assert (await made.log("a"), await made.log("b")) == ("yes\n", "here\n")
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
 def test_probes_make_ready_and_end_what_is_not_alive(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_probes_make_ready_and_end_what_is_not_alive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("handler", [{"httpGet": {"path": "/", "port": "web"}}, {"tcpSocket": {"port": 8080}}])
-def test_probes_reach_ports(tmp_path: Path, handler: Raw) -> None:
+def test_probes_reach_ports(tmp_path: Path, runner: str, handler: Raw) -> None:
     async def play(made: Nodes) -> None:
         serve = (
             "import http.server as h, os;"
@@ -312,7 +312,7 @@ def test_probes_reach_ports(tmp_path: Path, handler: Raw) -> None:
         await made.create(pod(containers=[spec]))
         await made.until("p", lambda pod: pod.get("status", {}).get("containerStatuses", [{}])[0].get("ready"))
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
 def test_a_deadline_ends_a_pod(tmp_path: Path) -> None:
@@ -345,9 +345,9 @@ def test_nodes_say_what_they_have_and_cannot_do(tmp_path: Path) -> None:
     played(tmp_path, play, count=2)
 
 
-def test_pods_end_with_their_nodes_and_that_is_said(tmp_path: Path) -> None:
+def test_pods_end_with_their_nodes_and_that_is_said(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
-        async with serving(made.api, tmp_path / "other", prefix="other-") as first:
+        async with serving(made.api, tmp_path / "other", prefix="other-", runner=runner) as first:
             script = "trap 'echo asked > $TRAINPLANE_OUTPUT/asked; exit 0' TERM; echo up; sleep 60 & wait"
             await made.create(pod(node="other-0", containers=[container(script=script)]))
             await first.until("p", lambda pod: phase(pod) == "Running")

@@ -16,9 +16,9 @@ from trainplane.cluster.errors import ApiError, BadRequest, InternalError
 Play = Callable[[Nodes], Coroutine[Any, Any, None]]
 
 
-def played(folder: Path, play: Play) -> None:
+def played(folder: Path, play: Play, **settings: Any) -> None:
     async def all_of_it() -> None:
-        async with asyncio.timeout(60), nodes(folder) as made:
+        async with asyncio.timeout(60), nodes(folder, **settings) as made:
             await play(made)
 
     asyncio.run(all_of_it())
@@ -40,19 +40,20 @@ async def heard(channel: Channel) -> tuple[dict[int, bytes], Any]:
     return said, None if end is None else orjson.loads(end)
 
 
-def test_a_command_runs_in_a_container(tmp_path: Path) -> None:
+def test_a_command_runs_in_a_container(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         await running(made, container(script="exec sleep 60", env=[{"name": "A", "value": "1"}]))
-        channel = await made.running.streams.exec(ref("p"), ["sh", "-c", "echo $A; echo oops >&2; pwd"])
+        channel = await made.running.streams.exec(ref("p"), ["sh", "-c", "echo $A; echo oops >&2; touch here"])
         said, end = await heard(channel)
-        assert said[1].decode().splitlines() == ["1", str(tmp_path / "jobs" / "ns" / "p" / "pods" / "p")]
+        assert said[1] == b"1\n"
+        assert (tmp_path / "jobs" / "ns" / "p" / "pods" / "p" / "here").exists()
         assert said[2] == b"oops\n"
         assert end == {"metadata": {}, "status": "Success"}
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
-def test_its_exit_code_is_told(tmp_path: Path) -> None:
+def test_its_exit_code_is_told(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         await running(made)
         _, end = await heard(await made.running.streams.exec(ref("p"), ["sh", "-c", "exit 42"]))
@@ -61,10 +62,10 @@ def test_its_exit_code_is_told(tmp_path: Path) -> None:
             [{"reason": "ExitCode", "message": "42"}],
         )
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
-def test_input_goes_to_the_command_and_has_an_end(tmp_path: Path) -> None:
+def test_input_goes_to_the_command_and_has_an_end(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         await running(made)
         channel = await made.running.streams.exec(ref("p"), ["sort"], stdin=True)
@@ -81,10 +82,10 @@ def test_input_goes_to_the_command_and_has_an_end(tmp_path: Path) -> None:
         assert said[1] == b"".join(f"{i:07}\n".encode() for i in range(40_000))
         assert end["status"] == "Success"
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
-def test_much_output_waits_for_who_reads_it(tmp_path: Path) -> None:
+def test_much_output_waits_for_who_reads_it(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         await running(made)
         command = [sys.executable, "-c", "import sys; sys.stdout.write('x' * 20_000_000)"]
@@ -92,13 +93,13 @@ def test_much_output_waits_for_who_reads_it(tmp_path: Path) -> None:
         assert len(said[1]) == 20_000_000
         assert end["status"] == "Success"
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
-def test_a_terminal_is_one_and_has_a_size(tmp_path: Path) -> None:
+def test_a_terminal_is_one_and_has_a_size(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         await running(made)
-        script = "tty >/dev/null && echo terminal; read answer; stty size; echo got $answer"
+        script = "test -t 0 && echo terminal; read answer; stty size; echo got $answer"
         channel = await made.running.streams.exec(ref("p"), ["sh", "-c", script], stdin=True, tty=True)
         await channel.send(orjson.dumps({"Width": 132, "Height": 43}), stream=4)
         await channel.send(b"yes\n")
@@ -108,7 +109,7 @@ def test_a_terminal_is_one_and_has_a_size(tmp_path: Path) -> None:
         assert b"got yes" in said[1]
         assert end["status"] == "Success"
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
 def test_a_command_that_is_given_up_is_killed(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_a_command_that_is_given_up_is_killed(tmp_path: Path) -> None:
     played(tmp_path, play)
 
 
-def test_what_a_command_leaves_behind_does_not_hold_it_up(tmp_path: Path) -> None:
+def test_what_a_command_leaves_behind_does_not_hold_it_up(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         await running(made)
         channel = await made.running.streams.exec(ref("p"), ["sh", "-c", "sleep 60 & echo done"])
@@ -134,7 +135,7 @@ def test_what_a_command_leaves_behind_does_not_hold_it_up(tmp_path: Path) -> Non
             said, end = await heard(channel)
         assert (said[1], end["status"]) == (b"done\n", "Success")
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,7 @@ def test_what_cannot_be_done_says_why(tmp_path: Path, ask: Any, kind: type[ApiEr
     played(tmp_path, play)
 
 
-def test_who_attaches_sees_what_comes_and_can_answer(tmp_path: Path) -> None:
+def test_who_attaches_sees_what_comes_and_can_answer(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         await running(made, container(script="read word; echo got $word; echo bad >&2", stdin=True))
         channel = await made.running.streams.attach(ref("p"), stdin=True)
@@ -192,10 +193,10 @@ def test_who_attaches_sees_what_comes_and_can_answer(tmp_path: Path) -> None:
         assert end["status"] == "Success"
         assert phase(await made.ended()) == "Succeeded"
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
-def test_a_port_is_reached(tmp_path: Path) -> None:
+def test_a_port_is_reached(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         echo = (
             "import socket, os; s = socket.create_server((os.environ['IP'], int(os.environ['PORT']))); print('up');"
@@ -216,17 +217,17 @@ def test_a_port_is_reached(tmp_path: Path) -> None:
         assert await channel.receive() is None
         await channel.close()
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
-def test_a_log_is_followed_to_the_end(tmp_path: Path) -> None:
+def test_a_log_is_followed_to_the_end(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         script = "for i in 1 2 3 4 5; do echo $i; sleep 0.05; done; printf end"
         await made.create(pod(containers=[container(script=script)]))
         await made.until("p", lambda pod: phase(pod) in ("Running", "Succeeded"))
         assert await made.log(follow=True) == "1\n2\n3\n4\n5\nend\n"
 
-    played(tmp_path, play)
+    played(tmp_path, play, runner=runner)
 
 
 @pytest.mark.parametrize(
