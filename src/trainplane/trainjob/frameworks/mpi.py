@@ -20,6 +20,10 @@ HOSTFILE = f"{HOSTFILE_FOLDER}/hostfile"
 PATIENCE = "-o ConnectionAttempts=10"
 """What ssh is told: a worker's sshd may need a moment more than its launcher."""
 
+INTERFACE = "eth0"
+"""The interface of a pod's address."""
+BACK = Source("", note="workers reach the launcher by its address, for its short name is known to nobody else")
+
 PRIVATE_KEY = "ssh-privatekey"
 PUBLIC_KEY = "ssh-publickey"
 HOST_KEY = "ssh-host-privatekey"
@@ -138,6 +142,7 @@ def intel(count: int, read: Source) -> tuple[Variable, ...]:
         Variable("I_MPI_HYDRA_HOST_FILE", HOSTFILE, Source("", note="where the hostfile is mounted")),
         Variable("I_MPI_HYDRA_BOOTSTRAP", "ssh", ssh, gives_way=True),
         Variable("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", PATIENCE, ssh, gives_way=True),
+        Variable("I_MPI_HYDRA_IFACE", INTERFACE, BACK, gives_way=True),
         Variable("I_MPI_PERHOST", str(count), read, gives_way=True),
     )
 
@@ -149,6 +154,7 @@ def mpich(_: int, __: Source) -> tuple[Variable, ...]:
         Variable("HYDRA_HOST_FILE", HOSTFILE, Source("", note="where the hostfile is mounted")),
         Variable("HYDRA_LAUNCHER", "ssh", ssh, gives_way=True),
         Variable("HYDRA_LAUNCHER_EXTRA_ARGS", PATIENCE, ssh, gives_way=True),
+        Variable("HYDRA_IFACE", INTERFACE, BACK, gives_way=True),
     )
 
 
