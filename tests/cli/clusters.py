@@ -22,6 +22,8 @@ import pytest
 from trainplane.cluster.kubeconfig import Target, load
 
 PATIENCE = 60.0
+GRACE = 20.0
+"""Seconds in which a cluster ends its pods and cleans up after them."""
 
 
 @dataclass
@@ -40,7 +42,9 @@ class Clusters:
         own = {"HOME": self.home, "XDG_STATE_HOME": self.home / "state", "PYTHONPYCACHEPREFIX": self.compiled}
         return {**kept, **{key: str(path) for key, path in own.items()}}
 
-    def run(self, *words: str, code: int | None = 0, **extra: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, code: int | None = 0, patience: float = PATIENCE, **extra: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run a verb to its end, and hold it to an exit code."""
         done = subprocess.run(
             [sys.executable, "-m", "trainplane", *words],
@@ -49,7 +53,7 @@ class Clusters:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=patience,
             check=False,
         )
         assert code is None or done.returncode == code, (
@@ -120,10 +124,16 @@ class Clusters:
 
     def end(self) -> None:
         """End what still runs: only processes that were started here, and by their numbers."""
-        recorded = {json.loads(record.read_text())["pid"] for record in self.home.rglob("up.json")}
-        for pid in recorded.union(self.processes):
-            if _is_ours(pid):
-                os.kill(pid, signal.SIGKILL)
+        # Folders of pods come and go while we look.
+        records = [Path(root, "up.json") for root, _, names in os.walk(self.home) if "up.json" in names]
+        recorded = {json.loads(record.read_text())["pid"] for record in records}
+        ours = [pid for pid in recorded.union(self.processes) if _is_ours(pid)]
+        for word in (signal.SIGTERM, signal.SIGKILL):
+            for pid in ours:
+                os.kill(pid, word)
+            until = time.monotonic() + GRACE
+            while (ours := [pid for pid in ours if _is_ours(pid)]) and time.monotonic() < until:
+                time.sleep(0.02)
 
 
 def need_kubectl() -> str:

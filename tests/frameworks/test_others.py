@@ -1,0 +1,69 @@
+"""JAX, XGBoost and every MPI, on two nodes: the numbers are right, and every rank was where it should be."""
+
+import json
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from tests.frameworks.conftest import PROGRAMS, Lab
+
+MPIS = {"openmpi": ("OpenMPI", "Open MPI v5"), "mpich": ("MPICH", "MPICH"), "intel-mpi": ("Intel", "Intel(R) MPI")}
+RUNTIME = Path(__file__).with_name("mpi.yaml")
+STAGES = Path(__file__).with_name("stages.yaml")
+
+
+@pytest.fixture(scope="module")
+def others(lab: Lab) -> Lab:
+    lab.up("jax", "xgboost", *MPIS)
+    return lab
+
+
+def test_jax_adds_up_what_is_on_two_nodes(others: Lab) -> None:
+    words = ("--runtime", "jax-distributed", "--nodes", "2", "--image", "jax/test")
+    assert others.run(*words, str(PROGRAMS / "jax_sum.py")) == {"processes": 2, "devices": 2, "total": 28.0}
+
+
+def test_xgboost_comes_to_the_same_trees_on_both_nodes(others: Lab) -> None:
+    words = ("--runtime", "xgboost-distributed", "--nodes", "2", "--image", "xgboost/test")
+    said = others.run(*words, str(PROGRAMS / "boost.py"))
+    assert (said["world"], said["same"]) == (2, True)
+    assert said["error"] < 0.1
+
+
+@pytest.mark.skipif(which("sshd", path="/usr/sbin") is None, reason="needs sshd: install Debian's openssh-server")
+@pytest.mark.parametrize("name", MPIS)
+def test_mpirun_reaches_its_workers_over_ssh(others: Lab, name: str) -> None:
+    implementation, library = MPIS[name]
+    runtime = others.clusters.home / f"{name}.yaml"
+    text = RUNTIME.read_text(encoding="utf-8").replace("$NAME", name).replace("$IMPLEMENTATION", implementation)
+    runtime.write_text(text, encoding="utf-8")
+    others.clusters.kubectl("apply", "-f", str(runtime))
+    job = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": f"sum-{name}"},
+        "spec": {
+            "runtimeRef": {"name": name},
+            "trainer": {
+                "command": ["mpirun", "-n", "4", "python", "-c"],
+                "args": [(PROGRAMS / "mpi_sum.py").read_text(encoding="utf-8")],
+            },
+        },
+    }
+    document = others.clusters.home / f"job-{name}.yaml"
+    document.write_text(json.dumps(job), encoding="utf-8")
+    said = others.run("-f", str(document))
+    workers = [f"sum-{name}-node-0-{index}" for index in (0, 0, 1, 1)]
+    assert (said["world"], said["total"], said["hosts"]) == (4, 10.0, workers)
+    assert said["library"].startswith(library)
+
+
+def test_a_stage_that_writes_the_data_comes_before_the_training(others: Lab) -> None:
+    done = others.clusters.run("run", "-f", str(STAGES))
+    lines = [line.partition("| ")[2] for line in done.stdout.splitlines()]
+    assert lines == ["wrote 1000 numbers", "rank 0 read 499500", "rank 1 read 499500"] or lines == [
+        "wrote 1000 numbers",
+        "rank 1 read 499500",
+        "rank 0 read 499500",
+    ]
