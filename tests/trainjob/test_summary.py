@@ -218,10 +218,10 @@ class TestWhy:
         story.jobset_says(counts={"node": {"active": 1, "ready": 1}})
         assert self.sentence(story) == ("node is ready", [])
 
-    def test_known_trouble_comes_first(self) -> None:
+    def test_it_knows_more_of_what_is_refused(self) -> None:
         story = Story(runtime(), trainjob())
         story.event(story.jobset, "quota")
-        assert self.sentence(story) == ("the JobSet cannot make its children: quota", [])
+        assert self.sentence(story) == ("no node has 8 GPUs; ask for 4", ["job"])
 
     def test_one_that_knows_nothing_leaves_the_plain_sentence(self) -> None:
         story = Story(runtime(), trainjob())

@@ -9,6 +9,7 @@ import msgspec
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
+from trainplane.api.raw import look
 from trainplane.cluster.client import Change, Client, Happened
 from trainplane.cluster.errors import ApiError, Gone, NotFound
 from trainplane.control.live import Live
@@ -156,7 +157,17 @@ class Reflector:
             self._tell(before, None)
 
     def _whole(self, raw: Raw) -> Raw:
-        """The object as the View keeps it: lists leave out its kind, and nobody decides by who manages which field."""
+        """The object as the View keeps it: lists leave out its kind, and nobody decides by who manages which field.
+
+        Of one that is suspended it is kept who did that: whoever waits for it will ask.
+        """
         metadata = {name: value for name, value in raw["metadata"].items() if name != "managedFields"}
         kind = self.scope.kind
+        if look(raw, "spec", "suspend"):
+            metadata["managedFields"] = [one for one in raw["metadata"].get("managedFields") or () if suspends(one)]
         return {"apiVersion": kind.api_version, "kind": kind.kind, **raw, "metadata": metadata}
+
+
+def suspends(entry: Raw) -> bool:
+    """Whether somebody wrote spec.suspend, by what the API server keeps of it."""
+    return look(entry, "fieldsV1", "f:spec", "f:suspend") is not None

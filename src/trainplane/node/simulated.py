@@ -13,6 +13,7 @@ from trainplane.api.raw import look
 from trainplane.cluster.entries import stamp
 from trainplane.node.script import KILLED, LOST, NODE, Script, Unreadable, script_of
 from trainplane.node.simulated_pod import TERMINATED, moment, step, stopped
+from trainplane.node.simulated_settings import waiting_for
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Create, Decision, Delete, Patch, SetStatus
 from trainplane.reconcile.view import Ref, View
@@ -210,7 +211,7 @@ PODS = Controller(
     group="",
     kind="Pod",
     reconcile=play,
-    watches=((("", "Node"), on_node),),
+    watches=((("", "Node"), on_node), (("", "ConfigMap"), waiting_for), (("", "Secret"), waiting_for)),
     reports_as="kubelet",
 )
 """Has pods on simulated nodes do what their annotations say."""

@@ -12,6 +12,7 @@ from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.entries import stamp
 from trainplane.node.script import KILLED, Script, Unreadable, script_of
+from trainplane.node.simulated_settings import WAITS, lacking
 from trainplane.reconcile.view import View
 
 TERMINATED = 143
@@ -65,6 +66,8 @@ def step(pod: Raw, view: View, *, host: str, now: datetime) -> Step:
     if script.image_pull_failure:
         image = pod["spec"]["containers"][0].get("image", "")
         return Step(waiting(pod, base, "ImagePullBackOff", f'Back-off pulling image "{image}"', now=now))
+    if missing := lacking(pod, view):
+        return Step(waiting(pod, base, WAITS, missing, now=now))
     play = Play(pod, script, attempt_of(pod, view) if script.fail_attempts else 1, now)
     limit = pod["spec"].get("activeDeadlineSeconds")
     end = None if limit is None else started + timedelta(seconds=limit)

@@ -31,8 +31,23 @@ LONGEST_NOTE = 1024
 """As much text as an Event takes."""
 PAUSE = 0.02
 """Seconds between two looks at a job: its pods change together."""
+SILENCE = timedelta(seconds=31)
+"""How long a job waits without a reason before it is asked again; who is silent for half a minute is told of."""
 PATIENCE = timedelta(seconds=15)
 """How soon to look again for what no watch of ours reports: a runtime that is created, a stranger that goes away."""
+
+
+class Asked:
+    """Why a job waits, and when to ask again where nobody knows yet: somebody's silence tells more the longer it is."""
+
+    def __init__(self, why: Why | None) -> None:
+        self.again: timedelta | None = None
+        self._why = why
+
+    def __call__(self, job: Raw, view: View, now: datetime) -> str:
+        told = self._why(job, view, now) if self._why else ""
+        self.again = None if told or finished(job.get("status") or {}) else SILENCE
+        return told
 
 
 class Blocked(Exception):
@@ -73,7 +88,7 @@ def reconcile(
     wanted = Wanted([]) if over else want(job, view, jobset, elastic_jobset=elastic_jobset, plans=plans or Plans())
     actions = [*wanted.actions, *ended_by_deadline(status, jobset)]
     trouble = None if finished(status) else wanted.trouble or below(jobset, view)
-    if trouble and trouble.message != at(old, ("summary", "message")):
+    if trouble and not is_told(trouble, job, view):
         actions.append(Record(Ref.of(job), "Warning", CREATION_FAILED, cut(trouble.message)))
     scene = Scene(
         job=job,
@@ -85,13 +100,22 @@ def reconcile(
         trouble=trouble,
         remark=wanted.remark,
     )
-    status = sized(summarize(status, scene, why=why), wanted.plan, jobset, view)
+    asked = Asked(why)
+    status = sized(summarize(status, scene, why=asked if why else None), wanted.plan, jobset, view)
     if status != old:
         actions.append(SetStatus(Ref.of(job), status, job["metadata"].get("uid", ""), can_wait=trouble is None))
     kept_for = expiry(job, status, now)
     if kept_for is not None and kept_for <= timedelta(0):
         actions.append(Delete(Ref.of(job), job["metadata"].get("uid", "")))
-    return Decision.of(actions, again=soonest(left, kept_for, wanted.again))
+    return Decision.of(actions, again=soonest(left, kept_for, wanted.again, asked.again))
+
+
+def is_told(trouble: Trouble, job: Raw, view: View) -> bool:
+    """Whether the TrainJob has told of this trouble: in its summary, or in an event where that has better words."""
+    if trouble.message == at(job, ("status", "summary", "message")):
+        return True
+    told = view.events_about(job["metadata"].get("uid", ""))
+    return any(event.get("reason") == CREATION_FAILED and event.get("note") == cut(trouble.message) for event in told)
 
 
 def want(job: Raw, view: View, jobset: Raw | None, *, elastic_jobset: bool, plans: Plans) -> Wanted:

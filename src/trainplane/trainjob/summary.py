@@ -14,6 +14,10 @@ from trainplane.trainjob.trouble import Trouble, first_failure, uid_of
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
+ASKED = ("Created", "Pending", "Starting", "Suspended", "Failed")
+"""The states in which somebody wants to know why."""
+SUSPENDING = "Suspending"
+
 Why: TypeAlias = Callable[[Raw, View, datetime], str]
 """What a TrainJob waits for, in a sentence with a way out; "" where it cannot tell more."""
 
@@ -42,15 +46,16 @@ class Scene(NamedTuple):
 
 
 def summarize(status: Raw, scene: Scene, *, why: Why | None = None) -> Raw:
-    """The status with its summary; `why` is asked only while the job waits for something."""
+    """The status with its summary; `why` is asked while the job waits for something, and when it has failed."""
     old: Raw = status.get("summary") or {}
     end = finished(status)
     if end and old.get("state") == end:
         # What is known of an end is known best at the end: pods and JobSet may be gone by now.
         return status
     state = state_of(status, scene)
-    if state.state in ("Pending", "Starting") and why and scene.trouble is None:
-        state = state._replace(message=why(scene.job, scene.view, scene.now) or state.message)
+    told = why({**scene.job, "status": status}, scene.view, scene.now) if why and state.state in ASKED else ""
+    if told and state.reason != SUSPENDING:
+        state = state._replace(message=told)
     summary: Raw = {
         **state._asdict(),
         "since": old["since"] if old.get("state") == state.state and "since" in old else stamp(scene.now),
@@ -60,7 +65,8 @@ def summarize(status: Raw, scene: Scene, *, why: Why | None = None) -> Raw:
         summary["startTime"] = started
     if end:
         summary["completionTime"] = (condition(status, end) or {}).get("lastTransitionTime", stamp(scene.now))
-        summary["message"] += lasted(started, summary["completionTime"])
+        # What failed a job is told with its time and the way out, and nothing comes after that.
+        summary["message"] += "" if told else lasted(started, summary["completionTime"])
     restarts = at(scene.jobset, ("status", "restarts")) if scene.jobset else old.get("restarts")
     if restarts:
         summary["restarts"] = restarts
@@ -108,7 +114,7 @@ def suspended(status: Raw, job: Raw) -> State:
     """Suspended: by whom, and whether its pods are gone."""
     still = [one["name"] for one in status.get("jobsStatus") or () if one.get("active")]
     if still:
-        return State("Suspended", "Suspending", f"the job is being suspended; pods of {listed(still)} are still there")
+        return State("Suspended", SUSPENDING, f"the job is being suspended; pods of {listed(still)} are still there")
     queue = at(job, ("metadata", "labels", QUEUE_LABEL))
     if queue:
         return State("Suspended", "Queued", f"the job is suspended until the queue {queue} admits it")

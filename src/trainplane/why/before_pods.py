@@ -17,7 +17,7 @@ from trainplane.api.trainer import (
 )
 from trainplane.reconcile.view import Ref
 from trainplane.why.cause import Cause
-from trainplane.why.scene import PATIENCE, Scene, condition, seen, stage, stage_of, time_of
+from trainplane.why.scene import PATIENCE, Scene, began, condition, seen, stage, stage_of, time_of
 from trainplane.why.sentence import counted, listed, quoted
 
 LONG = f"{int(PATIENCE.total_seconds())} s"
@@ -25,6 +25,8 @@ QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _QUOTA = re.compile(
     r"exceeded quota: (?P<name>[^,]+), requested: (?P<asked>.+), used: (?P<used>.+), limited: (?P<hard>.+)"
 )
+_SECURITY = re.compile(r"violates PodSecurity \"(?P<level>[a-z]+):[^\"]*\": (?P<what>.+)")
+_PRIORITY = re.compile(r"no PriorityClass with name (?P<name>\S+) was found")
 _ACCOUNT = re.compile(r"service ?account \"?(?:[-a-z0-9]+/)?(?P<name>[-.a-z0-9]+)\"? not found", re.IGNORECASE)
 
 
@@ -182,7 +184,7 @@ def quota_exhausted(scene: Scene) -> Cause | None:
                 + listed(shares(found["asked"], found["used"], found["hard"])),
                 f"wait until other jobs end, ask for less, or raise it: "
                 f"kubectl edit resourcequota {name} -n {scene.namespace}",
-                time_of(seen(event)),
+                began(event),
                 (Ref("", "ResourceQuota", scene.namespace, name), Ref.of(raw)),
             )
     return None
@@ -204,8 +206,39 @@ def service_account_missing(scene: Scene) -> Cause | None:
                 "ServiceAccountMissing",
                 f"the pods of {stage(raw)} run as the service account {name}, which is not there",
                 f"create it (kubectl create serviceaccount {name} -n {scene.namespace}), or name another one",
-                time_of(seen(event)),
+                began(event),
                 (Ref("", "ServiceAccount", scene.namespace, name), Ref.of(raw)),
+            )
+    return None
+
+
+def pod_security(scene: Scene) -> Cause | None:
+    """The namespace does not allow what the pods ask of the machine."""
+    for raw, event in refusals(scene):
+        if found := _SECURITY.search(str(event.get("note", ""))):
+            return Cause(
+                "PodSecurity",
+                f"the namespace {scene.namespace} allows pods of the level {found['level']} and no more, and those of "
+                f"{stage(raw)} ask for it: {quoted(found['what'])}",
+                f"ask for less in the runtime, or have an administrator allow it: kubectl label namespace "
+                f"{scene.namespace} pod-security.kubernetes.io/enforce=privileged",
+                began(event),
+                (Ref("", "Namespace", "", scene.namespace), Ref.of(raw)),
+            )
+    return None
+
+
+def priority_class_missing(scene: Scene) -> Cause | None:
+    """Pods are refused because their priority class is not there."""
+    for raw, event in refusals(scene):
+        if found := _PRIORITY.search(str(event.get("note", ""))):
+            name = found["name"]
+            return Cause(
+                "PriorityClassMissing",
+                f"the pods of {stage(raw)} ask for the priority class {name}, which is not there",
+                f"create it (kubectl create priorityclass {name} --value=1000), or correct priorityClassName",
+                began(event),
+                (Ref("scheduling.k8s.io", "PriorityClass", "", name), Ref.of(raw)),
             )
     return None
 
@@ -218,7 +251,7 @@ def creation_refused(scene: Scene) -> Cause | None:
             {"Job": "PodsRefused", "JobSet": "JobsRefused", "TrainJob": "JobSetRefused"}[raw["kind"]],
             f"the {raw['kind']} {raw['metadata']['name']} cannot make its {below}: {quoted(event.get('note'))}",
             f"correct the field that is named there, in the runtime or under spec.runtimePatches of {scene.name}",
-            time_of(seen(event)),
+            began(event),
             (Ref.of(raw),),
         )
     return None

@@ -156,6 +156,12 @@ def seen(event: Raw) -> str | None:
     return str(found) if found else None
 
 
+def began(event: Raw) -> datetime | None:
+    """When what an event tells of began: it may have been seen many times since."""
+    found = event.get("eventTime") or event.get("deprecatedFirstTimestamp")
+    return time_of(found or look(event, "metadata", "creationTimestamp") or seen(event))
+
+
 def time_of(text: str | None) -> datetime | None:
     """A time of the API, where there is one."""
     return datetime.fromisoformat(text) if text else None

@@ -23,10 +23,12 @@ CAUSES: tuple[Check, ...] = (
     before_pods.kueue_pending,
     before_pods.suspended,
     # What is made for it is refused: whatever is missing further on is missing because of that.
+    before_pods.runtime_missing,
     before_pods.quota_exhausted,
     before_pods.service_account_missing,
+    before_pods.pod_security,
+    before_pods.priority_class_missing,
     before_pods.creation_refused,
-    before_pods.runtime_missing,
     before_pods.controller_silent,
     before_pods.jobset_controller_silent,
     before_pods.job_controller_silent,
