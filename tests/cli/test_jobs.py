@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -315,6 +316,10 @@ def test_watching_prints_what_changes(empty: Clusters) -> None:
         assert watcher.stdout.readline().split()[:2] == ["first", "Running"]
         empty.run("suspend", "first")
         assert watcher.stdout.readline().split()[:2] == ["first", "Suspended"]
+        watcher.send_signal(signal.SIGINT)
+        assert watcher.wait(30) == 130
+        assert watcher.stderr
+        assert "Traceback" not in watcher.stderr.read()
     with empty.foreground("events", "first", "-w") as watcher:
         assert watcher.stdout
         assert watcher.stdout.readline().split()[0] == "SEEN"
