@@ -21,7 +21,7 @@ _EXTRA = "authentication.kubernetes.io/"
 DEFAULT_LIFE = 3600
 SHORTEST_LIFE = 600
 LONGEST_LIFE = 2**32
-_BOUND_KINDS = {("v1", "Pod"): "pod", ("v1", "Secret"): "secret", ("v1", "Node"): "node"}
+BOUND_KINDS = {("v1", "Pod"): "pod", ("v1", "Secret"): "secret", ("v1", "Node"): "node"}
 
 
 class TokenRequestError(ValueError):
@@ -189,7 +189,7 @@ def _life(asked: Any) -> int:
 
 def _ties(reference: Mapping[str, Any], bound: Mapping[str, Any]) -> Raw:
     """The claims that bind a token to an object; a pod's node goes with it."""
-    kind = _BOUND_KINDS.get((reference.get("apiVersion", "v1"), reference.get("kind", "")))
+    kind = BOUND_KINDS.get((reference.get("apiVersion", "v1"), reference.get("kind", "")))
     if kind is None:
         said = f"{reference.get('apiVersion', '')}, Kind={reference.get('kind', '')}"
         raise TokenRequestError(

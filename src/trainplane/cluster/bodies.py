@@ -150,6 +150,6 @@ def _is_in_object(before: str) -> bool:
 
 def unrecognized(kind: str, data: bytes, fault: str) -> BadRequest:
     """A body in which no object can be found."""
-    text = data.decode(errors="replace")
+    text = data.decode(errors="replace") if data.lstrip()[:1] == b"{" else data.hex() or "<empty>"
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
     return BadRequest(f"the object provided is unrecognized (must be of type {kind}): {fault} ({shown})")

@@ -12,6 +12,7 @@ from trainplane.cluster.ground import Ground, Note
 from trainplane.cluster.limit_ranges import breaches, with_defaults
 from trainplane.cluster.pod_accounts import with_account
 from trainplane.cluster.runtime_class import classed
+from trainplane.cluster.volume_causes import volume_warnings
 
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -19,8 +20,10 @@ _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-cri
 
 def admitted(new: Raw, old: Raw | None, *, ground: Ground, row: Kind) -> Raw:
     """The object with what a cluster adds to it; raises Forbidden."""
-    if row.group or row.kind != "Pod" or old is not None:
+    if row.group or row.kind != "Pod":
         return new
+    if old is not None:
+        return {**new, "spec": {**new["spec"], "tolerations": _tolerations(new["spec"])}}
     new = with_defaults(new, _ranges(new, ground))
     new = with_account(new, ground.lookup, place=ground.place)
     spec = _prioritised(dict(new["spec"]), new, ground)
@@ -57,6 +60,7 @@ def _checked_pod(new: Raw, old: Raw | None, ground: Ground, subresource: str) ->
         raise Forbidden.of("pods", name, f'violates PodSecurity "{enforced}": {pod_security.told(found)}')
     yield from _would_violate(spec, namespace)
     if old is None:
+        yield from volume_warnings(spec.get("volumes") or ())
         _check_limits(new, ground, "pods")
 
 

@@ -238,7 +238,7 @@ def _failure_policy(raw: Raw) -> Raw:
 
 
 def _job(raw: Raw) -> Raw:
-    return labelled(_with_times(_at(raw, "spec", _job_spec, made=True)))
+    return _with_times(_at(raw, "spec", _job_spec, made=True))
 
 
 def labelled(job: Raw) -> Raw:
@@ -319,7 +319,7 @@ def _priority_class(raw: Raw) -> Raw:
 
 def _binding(raw: Raw) -> Raw:
     group = "rbac.authorization.k8s.io"
-    filled = _at(raw, "roleRef", lambda ref: _under(ref, apiGroup=group))
+    filled = _at(raw, "roleRef", lambda ref: _under(ref, apiGroup=group), made=True)
     if raw.get("subjects"):
         filled["subjects"] = [_subject(each, group) for each in raw["subjects"]]
     return filled
@@ -331,9 +331,33 @@ def _subject(raw: Raw, group: str) -> Raw:
 
 def _autoscaler(raw: Raw) -> Raw:
     def spec(given: Raw) -> Raw:
-        return _under(given, minReplicas=1)
+        filled = _under(given, minReplicas=1)
+        if not given.get("metrics"):
+            target = {"type": "Utilization", "averageUtilization": 80}
+            filled["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+        return _at(filled, "behavior", _behavior)
 
     return _at(raw, "spec", spec)
+
+
+def _behavior(raw: Raw) -> Raw:
+    """How fast an autoscaler goes up and down where it says anything of that."""
+    up = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": _UP}
+    down = {"selectPolicy": "Max", "policies": _DOWN}
+    return {
+        **raw,
+        "scaleUp": _under(raw.get("scaleUp") or {}, **up),
+        "scaleDown": _under(raw.get("scaleDown") or {}, **down),
+    }
+
+
+_UP = [{"type": "Pods", "value": 4, "periodSeconds": 15}, {"type": "Percent", "value": 100, "periodSeconds": 15}]
+_DOWN = [{"type": "Percent", "value": 100, "periodSeconds": 15}]
+
+
+def _role(raw: Raw) -> Raw:
+    """A role has rules, though they may be null."""
+    return _under(raw, rules=None)
 
 
 def _event(raw: Raw) -> Raw:
@@ -351,6 +375,8 @@ _STEPS: dict[tuple[str, str], Callable[[Raw], Raw]] = {
     ("", "PersistentVolumeClaim"): _claim,
     ("", "LimitRange"): _limit_range,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
+    ("rbac.authorization.k8s.io", "ClusterRole"): _role,
+    ("rbac.authorization.k8s.io", "Role"): _role,
     ("rbac.authorization.k8s.io", "RoleBinding"): _binding,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _binding,
     ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,

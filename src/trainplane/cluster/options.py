@@ -224,6 +224,10 @@ class DeleteOptions:
 def delete_options(options: Options, body: Mapping[str, Any] | None) -> DeleteOptions:
     """The options of a delete: its body's where it has one, else the query's; raises Invalid."""
     if body:
+        grace = body.get("gracePeriodSeconds")
+        if isinstance(grace, str):
+            where = "Go struct field DeleteOptions.gracePeriodSeconds of type int64"
+            raise BadRequest(f"json: cannot unmarshal string into {where}")
         found = DeleteOptions(
             propagation=body.get("propagationPolicy"),
             orphan=body.get("orphanDependents"),

@@ -147,6 +147,11 @@ def _change_causes(spec: Raw, old: Raw, subresource: str) -> Iterator[Cause]:
         if len(spec.get(kind) or ()) != len(old.get(kind) or ()):
             yield forbidden(f"spec.{kind}", "pod updates may not add or remove containers")
             return
+    had = [each.get("name") for each in old.get("schedulingGates") or ()]
+    for index, gate in enumerate(spec.get("schedulingGates") or ()):
+        if gate.get("name") not in had:
+            words = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+            yield forbidden(f"spec.schedulingGates[{index}].name", words)
     before, after = old.get("activeDeadlineSeconds"), spec.get("activeDeadlineSeconds")
     if before is not None and before != after:
         if after is None:

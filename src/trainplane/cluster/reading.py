@@ -50,11 +50,10 @@ def typed(body: Body, row: Kind, *, data: bytes | None = None) -> Raw:
 
 
 def _go_target(row: Kind) -> str:
-    return (
-        "map[string]interface {}"
-        if resource_of(row).custom
-        else f"struct {{ APIVersion string; Kind string }} ({row.kind})"
-    )
+    if resource_of(row).custom:
+        return "map[string]interface {}"
+    version, kind = (f'"json:\\"{name},omitempty\\""' for name in ("apiVersion", "kind"))
+    return f"struct {{ APIVersion string {version}; Kind string {kind} }}"
 
 
 def _text(body: Body, data: bytes | None) -> bytes:

@@ -1,5 +1,6 @@
 """Reviews, which are questions and not objects: may I, may they, what may I, who am I."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -88,10 +89,13 @@ def impersonated(name: str, groups: tuple[str, ...] = (), uid: str = "") -> User
 
 def _asked(spec: Mapping[str, Any]) -> Attributes:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if (resource is None) == (path is None):
-        shown = "null" if resource is None else "{}"
+    if resource is not None and path is not None:
+        shown = json.dumps({"Path": path.get("path") or "", "Verb": path.get("verb") or ""}, separators=(",", ":"))
+        words = "cannot be specified in combination with resourceAttributes"
+        raise ReviewError(f"Invalid value: {shown}: {words}", "spec.nonResourceAttributes")
+    if resource is None and path is None:
         raise ReviewError(
-            f"Invalid value: {shown}: exactly one of nonResourceAttributes or resourceAttributes must be specified",
+            "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
             "spec.resourceAttributes",
         )
     if path is not None:

@@ -273,4 +273,5 @@ _UPDATE: dict[tuple[str, str], Callable[[Raw, Raw], Raw]] = {
     ("", "Service"): _changed_service,
     ("", "Secret"): _changed_secret,
     ("", "Pod"): _changed_pod,
+    ("batch", "Job"): lambda new, _: labelled(new),
 }

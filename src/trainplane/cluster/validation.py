@@ -109,6 +109,9 @@ def _secret(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
             yield required(f"data[{name}]")
         elif kind.startswith("kubernetes.io/docker"):
             yield from _json_causes(data[name], f"data[{name}]")
+    if kind == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
+        yield required("data[username]")
+        yield required("data[password]")
     if kind == "kubernetes.io/service-account-token" and not look(new, "metadata", "annotations", _ACCOUNT):
         yield required(f"metadata.annotations[{_ACCOUNT}]")
     if old is not None and kind != old.get("type", ""):

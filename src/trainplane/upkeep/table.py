@@ -1,6 +1,7 @@
 """The table of chores: every controller that a cluster of our own needs besides those of jobs and of scheduling."""
 
 from trainplane.reconcile.controller import Controller
+from trainplane.upkeep.aggregation import AGGREGATION
 from trainplane.upkeep.autoscale import AUTOSCALE
 from trainplane.upkeep.claims import CLAIMS
 from trainplane.upkeep.endpoints import ENDPOINT_SLICES, ENDPOINTS
@@ -21,6 +22,7 @@ UPKEEP: tuple[Controller, ...] = (
     EVICTION,
     AUTOSCALE,
     QUOTA_STATUS,
+    AGGREGATION,
     ENDPOINT_SLICES,
     ENDPOINTS,
     HISTORY,

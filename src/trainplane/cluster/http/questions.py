@@ -6,7 +6,7 @@ from datetime import datetime
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.access import MASTERS, Attributes, User
-from trainplane.cluster.account_tokens import AccountTokens, TokenRequestError
+from trainplane.cluster.account_tokens import BOUND_KINDS, AccountTokens, TokenRequestError
 from trainplane.cluster.causes import Cause
 from trainplane.cluster.errors import BadRequest, Forbidden, Invalid, NotFound
 from trainplane.cluster.escalation import binding_escalation, role_escalation
@@ -87,6 +87,8 @@ class Questions:
                 case "selfsubjectreviews":
                     return self_review(raw, user, now=self._now())
                 case "tokenreviews":
+                    if not look(raw, "spec", "token"):
+                        raise BadRequest("token is required for TokenReview in authentication")
                     return self._identity.review(raw, now=self._now())
                 case "selfsubjectrulesreviews":
                     return rules_review(raw, user, roles=self._access.roles)
@@ -117,7 +119,11 @@ class Questions:
             raise Invalid.of("TokenRequest.authentication.k8s.io", "", [cause]) from None
 
     def _bound(self, reference: Raw, namespace: str) -> Raw:
-        plural = f"{str(reference.get('kind', '')).lower()}s"
+        version, kind = str(reference.get("apiVersion") or ""), str(reference.get("kind") or "")
+        if (version, kind) not in BOUND_KINDS:
+            group, _, short = version.rpartition("/")
+            raise BadRequest(f"cannot bind token to object of type {group}/{short}, Kind={kind}")
+        plural = f"{kind.lower()}s"
         where = "" if plural == "nodes" else namespace
         stored = self._ground.find(Key(plural, where, str(reference.get("name", ""))))
         if stored is None:
