@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ipaddress
 import os
 import shutil
 import signal as signals
@@ -15,13 +14,13 @@ from pathlib import Path
 
 from trainplane.api.ref import Ref
 from trainplane.control import clock
-from trainplane.node.namespaced import cgroups, egress, files, minder
+from trainplane.node.namespaced import cgroups, minder
 from trainplane.node.namespaced.abilities import Found, abilities
-from trainplane.node.namespaced.addresses import GATEWAY, NETWORK, Addresses
+from trainplane.node.namespaced.addresses import GATEWAY, Addresses
 from trainplane.node.namespaced.channel import Message
 from trainplane.node.namespaced.client import ForkServer, Lost, Unable, ranges
+from trainplane.node.namespaced.gateway import Gateway
 from trainplane.node.namespaced.leftovers import Notes, label
-from trainplane.node.namespaced.names import PORT, Datagrams, Names, converse
 from trainplane.node.namespaced.orders import Orders
 from trainplane.node.runner import (
     CREATE_ERROR,
@@ -63,7 +62,6 @@ class NamespacedRunner:
 
         `environment` names the proxy that the machine itself uses, where it has one.
         """
-        self._environment = environment
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._notes = Notes(folder)
@@ -75,12 +73,19 @@ class NamespacedRunner:
         self._starting = asyncio.Lock()
         self._orders: Orders | None = None
         self._addresses = Addresses()
-        self._names = Names()
         self._boxes: dict[str, _Made] = {}
         self._begun: dict[str, asyncio.Future[None]] = {}
         self._pids: dict[str, int] = {}
         self._ended: dict[str, asyncio.Future[Exit]] = {}
-        self._open: list[asyncio.BaseTransport | asyncio.Server] = []
+        self._homeless: dict[str, _Made] = {}
+        """Boxes that were lost with the fork server; they are made again when a container is started in one."""
+        self._gateway = Gateway(
+            listen=self._listener,
+            connect=partial(self._connect, ""),
+            box_at=self._box_at,
+            egress=egress,
+            environment=environment,
+        )
 
     @property
     def abilities(self) -> Sequence[Ability]:
@@ -147,20 +152,7 @@ class NamespacedRunner:
                 has_users=self._server.has_users,
                 has_egress=self._egress,
             )
-            loop = asyncio.get_running_loop()
-            transport, _ = await loop.create_datagram_endpoint(
-                lambda: Datagrams(self._names), sock=await self._listener(PORT, datagrams=True)
-            )
-            self._open.append(transport)
-            self._open.append(
-                await asyncio.start_server(partial(converse, self._names), sock=await self._listener(PORT))
-            )
-            if self._egress:
-                proxy = egress.Proxy(allowed=self._may_leave, inside=self._inside, environment=self._environment)
-                served = await asyncio.start_server(
-                    proxy.serve, sock=await self._listener(egress.PORT), limit=egress.HEAD_BYTES
-                )
-                self._open.append(served)
+            await self._gateway.open()
 
     def _known_orders(self) -> Orders:
         if self._orders is None:
@@ -178,29 +170,38 @@ class NamespacedRunner:
         if foreign := [name for name in box.sysctls if not name.startswith(_SYSCTLS)]:
             raise NotStarted(CREATE_ERROR, f"a pod has no sysctl {', '.join(foreign)} of its own; remove it")
         try:
+            addresses = (_host_address() if box.host_network else self._addresses.take(),)
+        except OSError as error:
+            raise NotStarted(CREATE_ERROR, f"{error.strerror}; remove pods that have ended") from error
+        return (await self._make(_Made(box, addresses))).addresses
+
+    async def _make(self, made: _Made) -> _Made:
+        box = made.box
+        try:
             await self._serve()
-            ip = "" if box.host_network else self._addresses.take()
             self._notes.made(box.uid)
             await self._server.ask(
                 "make",
                 uid=box.uid,
                 hostname=box.hostname[:63],
-                ip=ip,
+                ip="" if box.host_network else made.addresses[0],
                 sysctls=dict(box.sysctls),
                 cpus=box.cpus,
                 memory=box.memory,
             )
         except (OSError, Unable, Lost) as error:
-            self._notes.removed(box.uid)
+            self._forget(made)
             said = error.strerror if isinstance(error, OSError) else str(error)
             raise NotStarted(CREATE_ERROR, f"the pod's surroundings cannot be made: {said}") from error
-        addresses = (ip or _host_address(),)
-        self._boxes[box.uid] = _Made(box, addresses)
-        return addresses
+        self._homeless.pop(box.uid, None)
+        self._boxes[box.uid] = made
+        return made
 
     async def start(self, box: Box, program: Program, stdio: Stdio) -> Started:
         """Start a container of a box."""
         made = self._boxes.get(box.uid)
+        if made is None and box.uid in self._homeless:
+            made = await self._make(self._homeless[box.uid])
         if made is None:
             raise NotStarted(CREATE_ERROR, f"the pod {box.pod.name} has no box any more")
         orders = self._known_orders()
@@ -261,20 +262,19 @@ class NamespacedRunner:
 
     def _lost(self) -> None:
         """The fork server is gone, and with it every container."""
-        for each in self._open:
-            each.close()
-        self._open.clear()
+        self._gateway.close()
         for begun in self._begun.values():
             if not begun.done():
                 begun.set_exception(NotStarted(CREATE_ERROR, "the fork server has ended"))
         for ended in self._ended.values():
             if not ended.done():
                 ended.set_result(Exit(clock.now(), signal=signals.SIGKILL))
-        for made in list(self._boxes.values()):
-            self._forget(made)
+        self._homeless |= self._boxes
+        self._boxes.clear()
 
     def _forget(self, made: _Made) -> None:
         self._boxes.pop(made.box.uid, None)
+        self._homeless.pop(made.box.uid, None)
         if not made.box.host_network:
             self._addresses.give_back(made.addresses[0])
         self._notes.removed(made.box.uid)
@@ -327,7 +327,7 @@ class NamespacedRunner:
 
     async def resolve(self, names: Mapping[str, tuple[str, ...]]) -> None:
         """Let the pods' name server know these names."""
-        self._names.set(names)
+        self._gateway.names.set(names)
 
     async def use(self, box: Box) -> Use:
         """What a pod uses now."""
@@ -339,7 +339,7 @@ class NamespacedRunner:
 
     async def remove(self, box: Box) -> None:
         """End everything in a box."""
-        made = self._boxes.get(box.uid)
+        made = self._boxes.get(box.uid) or self._homeless.get(box.uid)
         if made is None:
             return
         with contextlib.suppress(OSError, Lost):
@@ -351,29 +351,8 @@ class NamespacedRunner:
         await self._server.stop()
         await asyncio.to_thread(self._notes.sweep)
 
-    def _may_leave(self, address: str) -> bool:
-        return any(address in made.addresses and made.box.egress for made in self._boxes.values())
-
-    async def _inside(self, peer: str, host: str, port: int) -> egress.Stream | None:
-        """A connection to a pod, for those who ask the proxy for what needs none."""
-        made = next((made for made in self._boxes.values() if peer in made.addresses), None)
-        addresses: tuple[str, ...] | None = (host,) if _is_in_network(host) else None
-        if made and addresses is None:
-            for suffix in ("", *files.searches(made.box)):
-                addresses = addresses or self._names.addresses(f"{host}.{suffix}" if suffix else host)
-        if not addresses:
-            return None
-        try:
-            return await asyncio.open_connection(sock=await self._connect("", addresses[0], port))
-        except OSError as error:
-            raise egress.Refused("502 Bad Gateway", f"{host}:{port} cannot be reached: {error.strerror}") from error
-
-
-def _is_in_network(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host) in NETWORK
-    except ValueError:
-        return False
+    def _box_at(self, address: str) -> Box | None:
+        return next((made.box for made in self._boxes.values() if address in made.addresses), None)
 
 
 def _host_address() -> str:
