@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from tests.node.nodes import NAMESPACE, Nodes, container, nodes, phase, pod, ref, serving, states
+from trainplane.api.kinds import KINDS
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Patch
 from trainplane.node.images import ImageMapping
 
+NODE = next(kind for kind in KINDS if kind.kind == "Node")
 Play = Callable[[Nodes], Coroutine[Any, Any, None]]
 
 
@@ -409,5 +411,42 @@ def test_what_a_pod_asks_for_and_does_not_get_is_said(tmp_path: Path) -> None:
         await made.ended()
         said = [note.partition(":")[0] for reason, note in await made.events() if reason == "NotHonoured"]
         assert sorted(said) == ["CPULimits", "RunAsUser"]
+
+    played(tmp_path, play)
+
+
+def test_volumes_follow_what_they_are_made_of_and_tokens_stay(tmp_path: Path) -> None:
+    async def play(made: Nodes) -> None:
+        await made.create(of("ConfigMap", "cfg", data={"x": "old"}))
+        sources = [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": "cfg"}}]
+        script = "cat /v/x; echo; readlink /v/..data; until grep -q new /v/x; do sleep 0.05; done; cat /v/x /v/token"
+        await made.create(
+            pod(
+                volumes=[{"name": "v", "projected": {"sources": sources}}],
+                containers=[container(script=script, volumeMounts=[{"name": "v", "mountPath": "/v"}])],
+            )
+        )
+        await made.until("p", lambda pod: phase(pod) == "Running")
+        await asyncio.sleep(0.3)
+        folder = next((made.folder / "node" / "pods").iterdir()) / "volumes" / "v"
+        first = (folder / "..data").readlink()
+        await asyncio.sleep(0.3)
+        assert (folder / "..data").readlink() == first
+        patch = Patch.merge({"data": {"x": "new"}})
+        await made.api.patch(Ref("", "ConfigMap", NAMESPACE, "cfg"), patch)
+        await made.ended()
+        assert (await made.log()).splitlines()[-1] == "newtoken of ns/default for p"
+
+    played(tmp_path, play, refresh=0.1)
+
+
+def test_nodes_that_are_no_more_go(tmp_path: Path) -> None:
+    async def play(made: Nodes) -> None:
+        for count in (3, 1):
+            async with serving(made.api, tmp_path / "other", prefix="m-", count=count):
+                found = (await made.api.list(NODE)).items
+                assert sorted(node["metadata"]["name"] for node in found) == [f"m-{i}" for i in range(count)] + [
+                    "node-0"
+                ]
 
     played(tmp_path, play)

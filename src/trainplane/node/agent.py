@@ -27,8 +27,6 @@ REPORTER = "kubelet"
 """Who tells of pods on nodes; tools that look for its events know it by this name."""
 PATIENCE = 5.0
 """Seconds after which a pod is looked after again whose worker has failed."""
-PRUNE = 300.0
-"""Seconds between two looks at how much is kept of pods that are gone."""
 SHUT_DOWN = "Terminated"
 SHUT_DOWN_MESSAGE = "Pod was terminated in response to imminent node shutdown."
 SLACK = 1.0
@@ -63,7 +61,6 @@ class Agent:
         async with asyncio.TaskGroup() as self._tasks:
             self._tasks.create_task(self._heartbeat.run(), name=f"{self.home.node} heartbeat")
             self._tasks.create_task(self._tell(), name=f"{self.home.node} events")
-            self._tasks.create_task(self._prune(), name=f"{self.home.node} logs")
             reflector = Reflector(
                 scope, self.home.client, self._live, unseen=Unseen(self._live, time), tell=self._changed
             )
@@ -89,6 +86,10 @@ class Agent:
     def worker(self, pod: Ref) -> Worker | None:
         """Who looks after a pod now."""
         return next((each for each in self.workers.values() if each.box.pod == pod and not each.is_gone), None)
+
+    def logged(self) -> set[str]:
+        """The logs of the pods that the node has."""
+        return {log_name(raw) for raw in self._live.all("", "Pod")}
 
     def _changed(self, before: Raw | None, after: Raw | None) -> None:
         if before is not None and (after is None or after["metadata"]["uid"] != before["metadata"]["uid"]):
@@ -140,12 +141,6 @@ class Agent:
         while True:
             said = await self._said.get()
             await self._recorder.record(said, by=REPORTER)
-
-    async def _prune(self) -> None:
-        while True:
-            alive = {log_name(raw) for raw in self._live.all("", "Pod")}
-            await asyncio.to_thread(self.home.logs.prune, alive)
-            await asyncio.sleep(PRUNE)
 
 
 def _wants_work(pod: Raw) -> bool:

@@ -28,6 +28,8 @@ LEASE_SECONDS = 40
 STATUS = 300.0
 """Seconds after which a status that has not changed is written again."""
 PODS = 110
+LOCAL, YES = "trainplane.dev/local", "true"
+"""A label of nodes that are slices of the machine that the cluster runs on."""
 _GOARCH = {"x86_64": "amd64", "aarch64": "arm64"}
 _CALM = (
     ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -143,7 +145,7 @@ class Heartbeat:
 
     async def _register(self) -> None:
         arch = _GOARCH.get(platform.machine(), platform.machine())
-        labels = {ARCH: arch, HOSTNAME: self.name, OS: platform.system().lower(), **self._labels}
+        labels = {ARCH: arch, HOSTNAME: self.name, OS: platform.system().lower(), LOCAL: YES, **self._labels}
         metadata: Raw = {
             "name": self.name,
             "labels": {**labels, "beta.kubernetes.io/arch": arch, "beta.kubernetes.io/os": labels[OS]},

@@ -79,6 +79,7 @@ class Home:
     images: Sequence[ImageMapping] = ()
     pace: Pace = field(default_factory=Pace)
     egress: bool = True
+    refresh: float = 60.0
     say: Say = lambda _pod, _said: None
 
 

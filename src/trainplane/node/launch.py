@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from math import ceil
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from trainplane.reconcile.view import View
 TERMINATION_LOG = "/dev/termination-log"
 """Where a container says something of its end, unless it names another place."""
 USER = "trainplane"
+FRESH = 0.8
+"""The part of its life after which a token is replaced."""
 
 
 class NotMounted(Exception):
@@ -34,6 +37,8 @@ class Furnished:
 
     owner: Owner
     sources: dict[str, Source] = field(default_factory=dict)
+    tokens: dict[tuple[str, str], tuple[bytes, datetime]] = field(default_factory=dict)
+    """By volume and path, with the time at which another is asked for."""
 
 
 async def look_up(pod: Raw, home: Home) -> View:
@@ -60,7 +65,7 @@ async def furnish(pod: Raw, home: Home, view: View, *, box: Box) -> Furnished:
     for volume in pod["spec"].get("volumes") or ():
         name = volume["name"]
         try:
-            files = await _files(pod, volume, home, view)
+            files = await _files(pod, volume, home, view=view, made=made)
             made.sources[name] = volumes.make(
                 pod, volume, folder, files=files, view=view, claims=home.folders.claims, owner=made.owner
             )
@@ -88,7 +93,7 @@ async def refresh(pod: Raw, home: Home, made: Furnished) -> None:
     folder = home.folders.pod(pod["metadata"]["uid"]) / "volumes"
     for volume in pod["spec"].get("volumes") or ():
         try:
-            files = await _files(pod, volume, home, view)
+            files = await _files(pod, volume, home, view=view, made=made)
             if files is not None:
                 volumes.write(folder / volume["name"], files, owner=made.owner)
         except (content.Missing, NotFound, OSError):
@@ -101,17 +106,26 @@ def is_refreshed(pod: Raw) -> bool:
     return any(volume.get(sort) for volume in pod["spec"].get("volumes") or () for sort in sorts)
 
 
-async def _files(pod: Raw, volume: Raw, home: Home, view: View) -> content.Files | None:
-    metadata, spec, tokens = pod["metadata"], pod["spec"], dict[str, bytes]()
+async def _files(pod: Raw, volume: Raw, home: Home, *, view: View, made: Furnished) -> content.Files | None:
+    tokens, now = dict[str, bytes](), home.clock.now()
     for asked in content.token_projections(volume):
-        request = {
-            "audiences": [asked["audience"]] if asked.get("audience") else [],
-            "expirationSeconds": asked.get("expirationSeconds") or 3600,
-            "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]},
-        }
-        account = spec.get("serviceAccountName") or "default"
-        tokens[asked["path"]] = (await home.token(metadata.get("namespace", ""), account, request)).encode()
+        key = (volume["name"], asked["path"])
+        if key not in made.tokens or made.tokens[key][1] <= now:
+            life = timedelta(seconds=asked.get("expirationSeconds") or 3600)
+            made.tokens[key] = (await _token(pod, asked, home), now + life * FRESH)
+        tokens[asked["path"]] = made.tokens[key][0]
     return content.files(pod, volume, view, allocatable=home.allocatable, token=lambda asked: tokens[asked["path"]])
+
+
+async def _token(pod: Raw, asked: Raw, home: Home) -> bytes:
+    metadata = pod["metadata"]
+    request = {
+        "audiences": [asked["audience"]] if asked.get("audience") else [],
+        "expirationSeconds": asked.get("expirationSeconds") or 3600,
+        "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]},
+    }
+    account = pod["spec"].get("serviceAccountName") or "default"
+    return (await home.token(metadata.get("namespace", ""), account, request)).encode()
 
 
 def _kept(pod: Raw, home: Home) -> dict[str, Path]:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -12,7 +12,9 @@ import msgspec
 from trainplane.api.kinds import KINDS, Kind
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import parse
+from trainplane.api.ref import Ref
 from trainplane.cluster.client import Client
+from trainplane.cluster.errors import NotFound
 from trainplane.control.live import Live
 from trainplane.control.record import Clock
 from trainplane.control.reflector import Reflector, Scope
@@ -23,8 +25,6 @@ from trainplane.node.home import Folders, Home, Token
 from trainplane.node.images import ImageMapping
 from trainplane.node.logs import KEPT, Logs
 from trainplane.node.names import names
-from trainplane.node.namespaced.client import Unable
-from trainplane.node.namespaced.runner import NamespacedRunner
 from trainplane.node.process import ProcessRunner
 from trainplane.node.restarts import Pace
 from trainplane.node.runner import Runner
@@ -35,6 +35,8 @@ AUTO, NAMESPACED, PROCESS = "auto", "namespaced", "process"
 RUNNERS = (AUTO, NAMESPACED, PROCESS)
 STATE = "node"
 """The folder of what nodes keep for themselves."""
+PRUNE = 300.0
+"""Seconds between two looks at how much is kept of pods that are gone."""
 MEASURE = 10.0
 """Seconds between two looks at what pods use."""
 CALM = 0.01
@@ -55,6 +57,8 @@ class Settings(msgspec.Struct, frozen=True):
     kept_logs: int = KEPT
     """How many bytes are kept of the logs of pods that are gone."""
     pace: Pace = Pace()
+    refresh: float = 60.0
+    """Seconds after which volumes follow what they are made of."""
     grace: float = 3.0
     """Seconds that pods have to end when the nodes are shut down."""
 
@@ -68,6 +72,10 @@ async def choose(settings: Settings, folder: Path) -> Runner:
     ended += await plain.sweep()
     runner: Runner = plain
     if settings.runner != PROCESS and sys.platform == "linux":
+        # Only here: what it leans on is Linux's own.
+        from trainplane.node.namespaced.client import Unable
+        from trainplane.node.namespaced.runner import NamespacedRunner
+
         best = NamespacedRunner(folder / STATE / "namespaced", egress=settings.egress)
         try:
             ended += await best.sweep()
@@ -112,10 +120,12 @@ class Nodes:
         try:
             self.folders.state.mkdir(parents=True, exist_ok=True)
             self.runner = runner
+            await self._remove_others()
             self.agents = self._agents(runner, token=token, api=api)
             async with asyncio.TaskGroup() as tasks:
                 work = [tasks.create_task(agent.run(), name=agent.home.node) for agent in self.agents]
                 work.append(tasks.create_task(_name(self._client, runner), name="names"))
+                work.append(tasks.create_task(self._prune(), name="logs"))
                 if self._use:
                     work.append(tasks.create_task(self._measure(runner, self._use), name="use"))
                 try:
@@ -128,6 +138,25 @@ class Nodes:
                         task.cancel()
         finally:
             await runner.close()
+
+    async def _prune(self) -> None:
+        """Bound what is kept of pods that are gone, again and again."""
+        for agent in self.agents:
+            await agent.synced.wait()
+        while True:
+            alive = set[str]().union(*(agent.logged() for agent in self.agents))
+            await asyncio.to_thread(self.logs.prune, alive)
+            await asyncio.sleep(PRUNE)
+
+    async def _remove_others(self) -> None:
+        """Let nodes go that this machine had at a former start, and has no more."""
+        own = {f"{self._settings.prefix}{i}" for i in range(self._settings.nodes)}
+        page = await self._client.list(_kind("Node"), labels=f"{heartbeat.LOCAL}={heartbeat.YES}")
+        for node in page.items:
+            name = str(node["metadata"]["name"])
+            if name.startswith(self._settings.prefix) and name not in own:
+                with suppress(NotFound):
+                    await self._client.delete(Ref("", "Node", "", name))
 
     async def _measure(self, runner: Runner, use: Use) -> None:
         """Report what pods use, again and again."""
@@ -174,6 +203,7 @@ class Nodes:
                 images=self._settings.images,
                 pace=self._settings.pace,
                 egress=self._settings.egress,
+                refresh=self._settings.refresh,
             )
             beat = heartbeat.Heartbeat(
                 name,

@@ -40,8 +40,6 @@ from trainplane.reconcile.view import View
 
 REJECTED = "UnexpectedAdmissionError"
 RESTARTING_ALL = "RestartingAllContainers"
-REFRESH = 60.0
-"""Seconds after which volumes follow what they are made of."""
 START_FAILED = 128
 
 
@@ -370,7 +368,7 @@ class Worker:
 
     async def _refresh(self) -> None:
         while True:
-            await asyncio.sleep(REFRESH)
+            await asyncio.sleep(self._home.refresh)
             if self._made and not self.scene.cleared:
                 with suppress(ApiError, OSError):
                     await launch.refresh(self._with_addresses(), self._home, self._made)
