@@ -24,18 +24,21 @@ def main() -> int:
     pytest = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-x"]
     seed = random.randrange(2**32)
     trials = {
-        f"a store killed {KILLS} times": ("tests/cluster/test_crash.py", {"TRAINPLANE_KILLS": KILLS}),
+        f"a store killed {KILLS} times, and servers": (
+            ["tests/cluster/test_crash.py", "tests/cluster/test_server_faults.py"],
+            {"TRAINPLANE_KILLS": KILLS},
+        ),
         f"{MALFORMED} malformed requests, of the seed {seed}": (
-            "tests/cluster/test_malformed.py",
+            ["tests/cluster/test_malformed.py"],
             {"TRAINPLANE_MALFORMED": MALFORMED, "TRAINPLANE_SEED": seed},
         ),
     }
-    for words, (file, settings) in trials.items():
+    for words, (files, settings) in trials.items():
         print(bold(f"== {words}"), flush=True)
         environ = os.environ | {name: str(value) for name, value in settings.items()}
-        if subprocess.run([*pytest, file], cwd=ROOT, env=environ, check=False).returncode:
+        if subprocess.run([*pytest, *files], cwd=ROOT, env=environ, check=False).returncode:
             told = " ".join(f"{name}={value}" for name, value in settings.items())
-            print(bold(f"FAILED: look again with {told} .venv/bin/pytest {file}"))
+            print(bold(f"FAILED: look again with {told} .venv/bin/pytest {' '.join(files)}"))
             return 1
     command = [*pytest, "-m", "hypothesis"]
     for number in range(1, ROUNDS + 1):

@@ -8,9 +8,6 @@ import json
 import os
 import socket
 import ssl
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.malformed import Sent, malformed
-from trainplane.cluster.kubeconfig import Target, load
+from tests.cluster.processes import Process
+from trainplane.cluster.kubeconfig import load
 
 COUNT = int(os.environ.get("TRAINPLANE_MALFORMED", "1500"))
 SEED = int(os.environ.get("TRAINPLANE_SEED", "1"))
@@ -30,21 +28,13 @@ OUR_FAULT = "the server's log has the details"
 
 
 class Server:
-    """A server in a process of its own, so that its memory can be seen."""
+    """A server as bytes see it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.log = folder / "log"
-        command = [sys.executable, "-m", "trainplane", "up", "--data", str(folder / "cluster")]
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        kubeconfig = folder / "cluster" / "kubeconfig"
-        for _ in range(400):
-            if kubeconfig.exists() and "is ready" in self.log.read_text():
-                break
-            time.sleep(0.05)
-        self.target: Target = load([kubeconfig])
-        self._tls = self.target.client_context()
-        host, _, port = self.target.server.removeprefix("https://").rpartition(":")
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        target = load([process.kubeconfig])
+        self._tls = target.client_context()
+        host, _, port = target.server.removeprefix("https://").rpartition(":")
         self._address = (host, int(port))
         self._socket: ssl.SSLSocket | None = None
 
@@ -72,11 +62,9 @@ class Server:
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def close(self) -> None:
-        """Stop it, as Ctrl-C does."""
+        """Hang up."""
         if self._socket:
             self._socket.close()
-        self.process.terminate()
-        self.process.wait(30)
 
 
 def _answer(connection: ssl.SSLSocket, sent: Sent, *, keep: Server | None = None) -> tuple[int, bytes, str] | None:
@@ -105,9 +93,12 @@ def _answer(connection: ssl.SSLSocket, sent: Sent, *, keep: Server | None = None
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    made = Server(tmp_path_factory.mktemp("malformed"))
+    process = Process(tmp_path_factory.mktemp("malformed"))
+    process.start()
+    made = Server(process)
     yield made
     made.close()
+    process.stop()
 
 
 def fault(sent: Sent, answer: tuple[int, bytes, str] | None) -> str:
@@ -150,9 +141,9 @@ def test_malformed_requests(server: Server) -> None:
             wrong.append(f"{number}: {found}\n    {sent.data[:600]!r}")
         if number == COUNT // 3:
             early = server.memory()
-        assert server.process.poll() is None, f"the server died of {sent.data[:600]!r}"
+        assert server.process.is_up, f"the server died of {sent.data[:600]!r}"
     grown = server.memory() - early
-    log = server.log.read_text()
+    log = server.process.log.read_text()
     assert not wrong, "\n".join([f"{len(wrong)} wrong answers; codes {codes}", *wrong[:20], log[-4000:]])
     assert "Traceback" not in log, log[-4000:]
     assert grown < GROWTH, f"grew by {grown >> 20} MiB"

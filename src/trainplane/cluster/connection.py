@@ -1,5 +1,7 @@
 """Connection: HTTP to the API server of a kubeconfig; what keeps it from answering is told in one sentence."""
 
+import asyncio
+import errno
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -28,6 +30,7 @@ ANSWER_LIMIT = 90.0
 """Seconds for a whole answer: a little more than an API server gives itself."""
 SILENCE_LIMIT = 300.0
 """Seconds after which a stream that says nothing is taken for lost; bookmarks come every minute or so."""
+CLOSING = 0.01
 WIDEST = 256
 """How many requests are under way at once, watches among them."""
 
@@ -65,6 +68,8 @@ class Connection:
         connector = aiohttp.TCPConnector(limit=WIDEST)
         async with aiohttp.ClientSession(connector=connector, headers={"User-Agent": AGENT}) as session:
             yield cls(target, session, tls)
+        # A connection over TLS is closed a moment after it was told to; a loop that ends before leaves it open.
+        await asyncio.sleep(CLOSING)
 
     async def send(
         self, method: str, url: str, *, body: Any = None, content_type: str = JSON, accept: str = JSON
@@ -172,6 +177,8 @@ class Connection:
             case TimeoutError():
                 return self._words("it does not answer in time", "check the network, and whether the cluster is well")
             case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError() | ConnectionError():
+                return self._words("it closed the connection before its answer was complete", "ask again")
+            case OSError(errno=errno.ECONNRESET | errno.EPIPE | errno.ECONNABORTED):
                 return self._words("it closed the connection before its answer was complete", "ask again")
         why = getattr(cause, "strerror", "") or str(cause) or type(cause).__name__
         return self._words(why, "check server in the kubeconfig")
