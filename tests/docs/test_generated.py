@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tools import cli_reference, differences, rules_reference
+from tools import cli_reference, differences, rules_reference, why_reference
 from tools.generated import stale
 from trainplane.cli.group import load
 from trainplane.cli.help import rules
@@ -17,9 +17,10 @@ from trainplane.cli.main import VERBS
     [
         (cli_reference.PATH, cli_reference.render),
         (rules_reference.PATH, rules_reference.render),
+        (why_reference.PATH, why_reference.render),
         (differences.PATH, differences.render),
     ],
-    ids=["cli", "rules", "differences"],
+    ids=["cli", "rules", "why", "differences"],
 )
 def test_the_committed_file_is_current(path: Path, text: object) -> None:
     assert callable(text)

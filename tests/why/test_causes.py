@@ -8,6 +8,7 @@ import yaml
 
 from tests.conftest import Golden
 from tests.why.worlds import CASES, Raw, read, world
+from tools.why_reference import examples
 from trainplane.why.why import CAUSES, FAILURES, cause_of, why
 
 
@@ -59,6 +60,12 @@ def test_every_cause_has_a_case() -> None:
         found.add(cause.id if cause else "")
     assert len(CAUSES) + len(FAILURES) >= 20
     assert len(found) >= 30
+
+
+def test_every_check_has_a_case() -> None:
+    """The page on causes shows one for each."""
+    shown = {check for _, check in examples()}
+    assert [check.__name__ for check in (*CAUSES, *FAILURES) if check not in shown] == []
 
 
 def test_where_all_is_well_nothing_is_said() -> None:
