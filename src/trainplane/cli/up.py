@@ -17,6 +17,7 @@ import click
 from trainplane.cli.background import Ready, start
 from trainplane.cli.clusters import Cluster, Refused, count, of_cluster
 from trainplane.cli.keeper import Record, holder, record, write_record
+from trainplane.cluster.collector import rarely
 from trainplane.cluster.folder import Held, Holder
 from trainplane.cluster.private_files import NotPrivate, private_folder
 
@@ -221,6 +222,7 @@ def _prepare(cluster: Cluster) -> None:
         raise Refused(f"{cluster.folder}: {error.strerror}; name another folder with --data") from None
 
 
+@rarely()
 def _serve(
     cluster: Cluster, ready: Callable[[Ready], None], *, config: Asked, merge: bool, detached: bool = False
 ) -> int:

@@ -5,7 +5,7 @@ What has another shape than its schema says is taken whole too: `mistakes` says 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -312,7 +312,9 @@ def _differ(old: Any, new: Any, schema: Schema) -> _Nodes:
         return None, None, None
     if _is_open(schema, new if new is not None else old) and (old or new):
         if isinstance(old, Mapping | None) and isinstance(new, Mapping | None):
-            return _differ_objects(old or _NOTHING, new or _NOTHING, schema)
+            return _differ_each(
+                old or _NOTHING, new or _NOTHING, step=field, child=lambda name: below(schema, name) or _NOTHING
+            )
     elif _is_keyed(schema) and (old or new) and isinstance(old, list | None) and isinstance(new, list | None):
         return _differ_lists(old or [], new or [], schema)
     if same(old, new):
@@ -325,42 +327,26 @@ def _inside(value: Any, schema: Schema) -> Fields | None:
     return {step: node for step, node in _whole(value, schema).items() if step != HERE} or None
 
 
-def _differ_objects(old: Mapping[str, Any], new: Mapping[str, Any], schema: Schema) -> _Nodes:
-    added: Fields = {}
-    removed: Fields = {}
-    modified: Fields = {}
+def _differ_each(
+    old: Mapping[str, Any], new: Mapping[str, Any], *, step: Callable[[str], str], child: Callable[[str], Schema]
+) -> _Nodes:
+    """The nodes of what differs among members; `step` leads to the member of a name, and `child` is its schema."""
+    nodes: tuple[Fields, Fields, Fields] = ({}, {}, {})
+    added, removed, _ = nodes
     for name, item in new.items():
         before = old.get(name, _ABSENT)
-        if before is not item:
-            _note(field(name), before, item, below(schema, name) or _NOTHING, into=(added, removed, modified))
+        if before is item:
+            continue
+        if before is _ABSENT:
+            added[step(name)] = _whole(item, child(name))
+            continue
+        for into, node in zip(nodes, _differ(before, item, child(name)), strict=True):
+            if node is not None:
+                into[step(name)] = node
     for name, item in old.items():
         if name not in new:
-            removed[field(name)] = _whole(item, below(schema, name) or _NOTHING)
-    return added or None, removed or None, modified or None
-
-
-def _differ_items(old: dict[str, Any], new: dict[str, Any], schema: Schema) -> _Nodes:
-    """The same for the items of a list by step, which have one schema."""
-    added: Fields = {}
-    removed: Fields = {}
-    modified: Fields = {}
-    for step, item in new.items():
-        before = old.get(step, _ABSENT)
-        if before is not item:
-            _note(step, before, item, schema, into=(added, removed, modified))
-    for step, item in old.items():
-        if step not in new:
-            removed[step] = _whole(item, schema)
-    return added or None, removed or None, modified or None
-
-
-def _note(step: str, before: Any, after: Any, schema: Schema, *, into: tuple[Fields, Fields, Fields]) -> None:
-    if before is _ABSENT:
-        into[0][step] = _whole(after, schema)
-        return
-    for nodes, node in zip(into, _differ(before, after, schema), strict=True):
-        if node is not None:
-            nodes[step] = node
+            removed[step(name)] = _whole(item, child(name))
+    return nodes[0] or None, nodes[1] or None, nodes[2] or None
 
 
 def _differ_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
@@ -369,23 +355,21 @@ def _differ_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
     after, twice_after = _indexed(new, schema)
     # An item that occurs twice is one field, of which nothing below can be told.
     twice = twice_before | twice_after
-    added, removed, modified = _differ_items(
-        {step: item for step, item in before.items() if step not in twice} if twice else before,
-        {step: item for step, item in after.items() if step not in twice} if twice else after,
-        items,
-    )
+    once_before = {step: item for step, item in before.items() if step not in twice}
+    once_after = {step: item for step, item in after.items() if step not in twice}
+    added, removed, modified = _differ_each(once_before, once_after, step=str, child=lambda _: items)
     for step in sorted(twice):
-        once_before = [item for item in old if _step(item, schema) == step]
-        once_after = [item for item in new if _step(item, schema) == step]
+        all_before = [item for item in old if _step(item, schema) == step]
+        all_after = [item for item in new if _step(item, schema) == step]
         if step in twice_before and step in twice_after:
-            if not same(once_before, once_after):
+            if not same(all_before, all_after):
                 modified = {**(modified or {}), step: {}}
         elif step in twice_before:
             removed = {**(removed or {}), step: {}}
-            added = {**(added or {}), step: _whole(once_after[0], items)} if once_after else added
+            added = {**(added or {}), step: _whole(all_after[0], items)} if all_after else added
         else:
             added = {**(added or {}), step: {}}
-            removed = {**(removed or {}), step: _whole(once_before[0], items)} if once_before else removed
+            removed = {**(removed or {}), step: _whole(all_before[0], items)} if all_before else removed
     return added, removed, modified
 
 

@@ -78,7 +78,8 @@ async def stream(
     loop = asyncio.get_running_loop()
     deadline = loop.time() + (seconds if seconds and seconds > 0 else LONGEST)
     ended: asyncio.Future[Any] = asyncio.ensure_future(closing.wait())
-    following: asyncio.Future[Any] = _next(batches)
+    teller = _Teller(response, batches, lines)
+    telling = asyncio.ensure_future(teller.run())
     told = seen = 0
     bookmarked = loop.time()
     try:
@@ -87,19 +88,16 @@ async def stream(
             # A bookmark may only name what was told before it: a revision that a whole turn has gone by since.
             told, seen = seen, revision()
             done, _ = await asyncio.wait(
-                {following, ended}, timeout=max(0.0, min(left, TURN)), return_when=asyncio.FIRST_COMPLETED
+                {telling, ended}, timeout=max(0.0, min(left, TURN)), return_when=asyncio.FIRST_COMPLETED
             )
-            if following in done:
-                events = following.result()
-                if events is None:
-                    break
-                await _write(response, b"".join(map(lines, events)))
-                following = _next(batches)
-                continue
+            if telling in done:
+                telling.result()
+                break
             if ended in done:
                 break
             over = deadline - loop.time() <= 0
-            if told and call.options.allow_watch_bookmarks and (over or loop.time() - bookmarked > BOOKMARK_EVERY):
+            wanted = call.options.allow_watch_bookmarks and (over or loop.time() - bookmarked > BOOKMARK_EVERY)
+            if told and wanted and not teller.busy:
                 await _write(response, lines(bookmark(call.row, told)))
                 bookmarked = loop.time()
             if over:
@@ -107,19 +105,28 @@ async def stream(
     except ApiError as error:
         await _write(response, event_line("ERROR", error.status()))
     finally:
-        for waiting in (following, ended):
+        for waiting in (telling, ended):
             waiting.cancel()
-        await asyncio.gather(following, ended, return_exceptions=True)
+        await asyncio.gather(telling, ended, return_exceptions=True)
         await batches.aclose()  # type: ignore[attr-defined]
     await response.write_eof()
     return response
 
 
-def _next(batches: AsyncIterator[Batch]) -> "asyncio.Future[Batch | None]":
-    async def following() -> Batch | None:
-        return await anext(batches, None)
+class _Teller:
+    """Writes events as they come, without a task for each batch."""
 
-    return asyncio.ensure_future(following())
+    def __init__(self, response: web.StreamResponse, batches: AsyncIterator[Batch], lines: Lines) -> None:
+        self._response, self._batches, self._lines = response, batches, lines
+        self.busy = False
+        """Whether there are events that are not written yet."""
+
+    async def run(self) -> None:
+        """Write until the watch ends."""
+        async for events in self._batches:
+            self.busy = True
+            await _write(self._response, b"".join(map(self._lines, events)))
+            self.busy = False
 
 
 async def _write(response: web.StreamResponse, data: bytes) -> None:
