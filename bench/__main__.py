@@ -4,7 +4,9 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -12,13 +14,37 @@ from bench.beginning import beginning
 from bench.documents import fill, trainjob
 from bench.measure import Row, interleaved, rates, table
 from bench.placing import placing
+from bench.pods import pods
 from bench.rendering import growth, profile, rendering
+from bench.serving import CLIENTS, beside, measured, rows
 from bench.storing import storing
+from bench.verbs import writing
 from tools import ROOT, bold
 from trainplane.api.decode import decode
 from trainplane.api.trainer import TrainJob
 
 PAGE = ROOT / "docs" / "bench.md"
+OPENING = """\
+# Speed
+
+`make bench` prints these tables; `python -m bench --record` writes this page, and with `--only` a part of it. The
+figures are medians from a machine with 2 cores. Each has its baseline from the same run beside it: between machines
+compare ratios, not figures. No test is timed. Rates count processor time, unless something waits for a disk or for
+another process. Commands are timed by the clock, so on a busy machine their ratios wander; this page was recorded on
+one that had much else to do.
+"""
+STORE = """\
+On the disk that holds temporary files. An acknowledged create is on that disk, so its figure is mostly the disk's."""
+PLACES = "Processor time of one decision; the View is there already."
+PODS = "By the clock, in namespaces of their own, until the program runs; four processes take turns for each."
+API = """\
+What a profile said, and what was done about it: half of a create was the set of owned fields, walked, joined and sorted
+level by level, so objects with the same fields share one tree, which is sorted in C; a third was Python looking for
+cyclic garbage every other write, so it looks seldom while a cluster is served; a status wrote, judged and compared the
+spec again, so what is shared with the stored object is passed over; each change was decoded again for each who watches,
+so they are given the object that was encoded; a list was copied four times on its way through TLS, so it goes out in
+pieces. What is left of a pod's create: a third for reading it and filling it in, a third for its owned fields, a sixth
+for judging it, a sixth for the log."""
 PASS = [sys.executable, "-c", "pass"]
 TRAINPLANE = [str(Path(sys.executable).parent / "trainplane")]
 
@@ -80,69 +106,69 @@ def starting(*, rounds: int) -> list[Row]:
     ]
 
 
+class Section(NamedTuple):
+    """A part of the page: the word that chooses it, its title, what stands before its tables, and what makes them."""
+
+    word: str
+    title: str
+    opening: str
+    measure: Callable[[int], str]
+
+
+def _rendering(_: int) -> str:
+    profiles = "\n\n".join(profile(blame=blame) for blame in (False, True))
+    dominates = f"What dominates, plain and then with blame, over 200 renders:\n\n```text\n{profiles}\n```"
+    return f"{table([*rendering(), *growth()])}\n\n{dominates}"
+
+
+def _api(_: int) -> str:
+    found = measured()
+    clients = f"Over HTTPS, {CLIENTS} clients in another process, each with a connection that it keeps"
+    https = f"{clients}:\n\n{table(rows(found))}"
+    real = f"The same beside a real kube-apiserver with etcd, on the same machine in the same run:\n\n{beside(found)}"
+    return f"In the process itself:\n\n{table(writing())}\n\n{https}\n\n{real}"
+
+
+def _commands(rounds: int) -> str:
+    few = max(3, rounds // 4)
+    return table([*starting(rounds=rounds), linting(rounds=few), *beginning(rounds=few)])
+
+
+SECTIONS = (
+    Section("words", "The words", "", lambda _: table([decoding()])),
+    Section("rendering", "Rendering", "", _rendering),
+    Section("store", "The store", STORE, lambda _: table(storing())),
+    Section("api", "The API", API, _api),
+    Section("scheduler", "The scheduler", PLACES, lambda _: table(placing())),
+    Section("pods", "Pods", PODS, lambda rounds: table(pods(rounds=2 * rounds))),
+    Section("command", "The command", "", _commands),
+)
+
+
 def main() -> None:
-    """Measure everything and print it."""
+    """Measure what is asked for and print it."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--record", action="store_true", help="write the tables to docs/bench.md")
     parser.add_argument("--rounds", type=int, default=21, help="runs of each command (default 21)")
+    words = [section.word for section in SECTIONS]
+    parser.add_argument("--only", nargs="+", choices=words, default=words, help="which parts (default: all)")
     given = parser.parse_args()
-    words = table([decoding()])
-    few = max(3, given.rounds // 4)
-    commands = table([*starting(rounds=given.rounds), linting(rounds=few), *beginning(rounds=few)])
-    renders = table([*rendering(), *growth()])
-    stores = table(storing())
-    places = table(placing())
-    profiles = "\n\n".join(profile(blame=blame) for blame in (False, True))
-    print(f"{bold('The words')}\n\n{words}\n\n{bold('Rendering')}\n\n{renders}\n")
-    print(f"{bold('What dominates rendering, plain and with blame')}\n\n{profiles}\n")
-    print(
-        f"{bold('The store')}\n\n{stores}\n\n{bold('The scheduler')}\n\n{places}\n\n{bold('The command')}\n\n{commands}"
-    )
+    parts = _recorded(PAGE.read_text(encoding="utf-8"))
+    for section in SECTIONS:
+        if section.word in given.only:
+            body = section.measure(given.rounds)
+            print(f"{bold(section.title)}\n\n{body}\n", flush=True)
+            parts[section.title] = f"{section.opening}\n\n{body}".strip()
     if given.record:
-        page = PAGE_TEXT.format(
-            words=words, renders=renders, profiles=profiles, stores=stores, places=places, commands=commands
-        )
-        PAGE.write_text(page, encoding="utf-8")
+        listed = [f"## {section.title}\n\n{parts[section.title]}\n" for section in SECTIONS if section.title in parts]
+        PAGE.write_text("\n".join([OPENING, *listed]), encoding="utf-8")
 
 
-PAGE_TEXT = """\
-# Speed
+def _recorded(page: str) -> dict[str, str]:
+    """The parts of the page as it is, by title."""
+    found = (part.partition("\n") for part in page.split("\n## ")[1:])
+    return {title: body.strip() for title, _, body in found}
 
-`make bench` prints these tables; `python -m bench --record` writes this page. The figures are medians from a machine
-with 2 cores. Each has its baseline from the same run beside it: between machines compare ratios, not figures.
-No test is timed. Rates count processor time. Commands are timed by the clock, so on a busy machine their ratios wander;
-this page was recorded on one that had much else to do.
-
-## The words
-
-{words}
-
-## Rendering
-
-{renders}
-
-What dominates, plain and then with blame, over 200 renders:
-
-```text
-{profiles}
-```
-
-## The store
-
-On the disk that holds temporary files. An acknowledged create is on that disk, so its figure is mostly the disk's.
-
-{stores}
-
-## The scheduler
-
-Processor time of one decision; the View is there already.
-
-{places}
-
-## The command
-
-{commands}
-"""
 
 if __name__ == "__main__":
     main()
