@@ -69,9 +69,11 @@ def test_env_wins_over_env_from_and_sees_what_stands_before_it() -> None:
                 {"name": "TOKEN", "value": "own"},
                 {"name": "C", "value": "$(TOKEN) $(STORE_SERVICE_HOST)"},
                 {"name": "EMPTY"},
+                {"name": "STORE_PORT", "value": "mine"},
             ],
         }
     )
+    assert found["STORE_PORT"] == "mine"
     assert found["A"] == "0.1/$(B)/s3cret"
     assert (found["TOKEN"], found["C"], found["EMPTY"]) == ("own", "own 10.0.0.9", "")
     assert found["P_MODE"] == "$(HOME)"

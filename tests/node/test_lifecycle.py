@@ -19,6 +19,7 @@ from trainplane.node.lifecycle import (
     Turn,
     decide,
 )
+from trainplane.node.restarts import Pace, back_off_left, next_back_off
 from trainplane.node.runner import Exit
 from trainplane.node.seen import BackOff, Life, Scene, Seen, remembered, termination_message
 
@@ -87,6 +88,20 @@ INITIALIZED = replace(UP, initialized=True)
             (Start("i1"),),
             "Pending",
             id="unless it may try again",
+        ),
+        pytest.param(
+            pod(init=(I1,), restartPolicy="Always"),
+            scene(i1=done(1)),
+            (Start("i1"),),
+            "Pending",
+            id="in a pod that always restarts it may",
+        ),
+        pytest.param(
+            pod(init=(I1,), restartPolicy="Always"),
+            scene(i1=done()),
+            (Start("c"),),
+            "Pending",
+            id="but only until it has succeeded",
         ),
         pytest.param(pod(init=(SIDECAR,)), UP, (Start("s"),), "Pending", id="a sidecar starts"),
         pytest.param(pod(init=(SIDECAR,)), scene(s=RUNS), (Start("c"),), "Pending", id="and stays beside the others"),
@@ -413,3 +428,15 @@ def test_a_pod_that_is_deleted_before_it_began_says_so_of_its_containers() -> No
     turn = decide(pod(**GOING), replace(Scene(), cleared=True), NOW)
     ended = state(turn)["state"]["terminated"]
     assert (ended["exitCode"], ended["reason"]) == (137, "ContainerStatusUnknown")
+
+
+def test_how_long_a_container_that_ends_at_once_waits_each_time() -> None:
+    """The first restart comes at once; a day later the waits are as long as they get."""
+    seen, now, waits = Seen(Life(NOW, ended=NOW, code=1)), NOW, list[float]()
+    for _ in range(9):
+        before = now
+        while back_off_left(seen, now, pace=Pace()):
+            now += timedelta(seconds=1)
+        waits.append((now - before).total_seconds())
+        seen = Seen(Life(now, ended=now, code=1), back_off=next_back_off(seen, now, pace=Pace()))
+    assert waits == [0, 10, 20, 40, 80, 160, 300, 300, 300]
