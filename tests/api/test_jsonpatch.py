@@ -126,6 +126,15 @@ def test_a_failing_patch_changes_nothing() -> None:
     assert document == {"a": [1]}
 
 
+def test_copies_of_copies_end_before_they_fill_the_memory() -> None:
+    doubling = [{"op": "copy", "from": "/a", "path": f"/a/{number}"} for number in range(60)]
+    with pytest.raises(PatchError, match="what is copied becomes too large; copy less of the object"):
+        apply({"a": {"b": "c"}}, doubling)
+    many = [{"op": "copy", "from": "/a", "path": f"/b{number}"} for number in range(9_000)]
+    with pytest.raises(PatchError, match="becomes too large"):
+        apply({"a": "x" * 1_000}, many, lenient=True)
+
+
 def test_pointers_escape() -> None:
     assert pointer(("metadata", "labels", "a/b~c", 0)) == "/metadata/labels/a~1b~0c/0"
 

@@ -356,6 +356,31 @@ def test_what_is_wrong_with_an_object_is_told_all_at_once(play: Play) -> None:
     play(story)
 
 
+def test_a_whole_number_is_one_however_it_is_written(play: Play) -> None:
+    async def story(scene: Scene) -> None:
+        raw = scene.train_job()
+        raw["spec"]["trainer"]["resourcesPerNode"] = {"limits": {"cpu": 4.0}}
+        made = await scene.client.create(raw)
+        cpu = made["spec"]["trainer"]["resourcesPerNode"]["limits"]["cpu"]
+        assert (cpu, type(cpu)) == (4, int)
+        raw["spec"]["trainer"]["resourcesPerNode"] = {"limits": {"cpu": 0.5}}
+        raw["metadata"]["name"] = "half"
+        with pytest.raises(Invalid, match="must be of type integer,string"):
+            await scene.client.create(raw)
+
+    play(story)
+
+
+def test_copies_without_end_are_refused(play: Play) -> None:
+    async def story(scene: Scene) -> None:
+        made = await scene.client.create(scene.config_map(data={"a": "x" * 10_000}))
+        copies = [{"op": "copy", "from": "/data/a", "path": f"/data/b{number}"} for number in range(2_000)]
+        with pytest.raises(Invalid, match="the server rejected our request due to an error in our request"):
+            await scene.client.patch(Ref.of(made), Patch.json(copies))
+
+    play(story)
+
+
 def test_nothing_is_made_in_a_namespace_that_is_not_there(play: Play) -> None:
     async def story(scene: Scene) -> None:
         with pytest.raises(NotFound) as caught:
