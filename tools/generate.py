@@ -1,7 +1,7 @@
 """Write every file that the code writes: the references, the CRDs, and the output of commands that documents show."""
 
 from tests.places import shared
-from tools import cli_reference, console, coverage, crds, differences, rules_reference, why_reference
+from tools import cli_reference, console, coverage, crds, differences, jobset_checklist, rules_reference, why_reference
 from tools.generated import write
 
 
@@ -11,6 +11,7 @@ def main() -> None:
     write(rules_reference.PATH, rules_reference.render())
     write(differences.PATH, differences.render())
     write(why_reference.PATH, why_reference.render())
+    write(jobset_checklist.PATH, jobset_checklist.render())
     folder = shared()
     if folder is not None:
         write(coverage.PATH, coverage.render(folder))
