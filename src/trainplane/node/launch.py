@@ -1,5 +1,6 @@
 """Launch: what a pod needs before it starts, and a container of it as a Program."""
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from trainplane.reconcile.view import View
 TERMINATION_LOG = "/dev/termination-log"
 """Where a container says something of its end, unless it names another place."""
 USER = "trainplane"
+LIBRARIES = "LD_LIBRARY_PATH"
 FRESH = 0.8
 """The part of its life after which a token is replaced."""
 
@@ -213,6 +215,9 @@ def _defaults(container: Raw, home: Home, where: Place) -> Mapping[str, str]:
     }
     if where.environment and where.environment != Path(sys.base_prefix):
         env["VIRTUAL_ENV"] = str(where.environment)
+    if where.environment and os.environ.get(LIBRARIES):
+        # Where a GPU's driver lies beside the system's libraries, the machine says so here.
+        env[LIBRARIES] = os.environ[LIBRARIES]
     return env
 
 
