@@ -17,7 +17,7 @@ import yaml
 from trainplane.embed import Config, running
 
 HERE = Path(__file__).parent
-FILES = sorted((HERE / "api" / "cases").glob("*.yaml"))
+FILES = [file for folder in ("cases", "neighbours") for file in sorted((HERE / "api" / folder).glob("*.yaml"))]
 DIFFERENT = {
     str(case): (name, group["why"])
     for name, group in yaml.safe_load((HERE / "api_differences.yaml").read_text(encoding="utf-8")).items()

@@ -242,6 +242,8 @@ class App:
         """Resources that are not stored, and those that are not there."""
         row = self._stateless.get((asked.group, asked.version, asked.resource))
         if row is None:
+            if words := _SERVED_OTHERWISE.get((asked.group, asked.version)):
+                raise NotFound(words, details={})
             if (asked.group, asked.version) in self._groups or asked.group in self._built_in_groups:
                 raise NotFound.resource()
             return no_page()
@@ -387,6 +389,13 @@ def _attributes(asked: Request | Plain, method: str) -> Attributes:
     )
 
 
+_SERVED_OTHERWISE = {
+    (
+        "autoscaling",
+        "v1",
+    ): "autoscaling/v1 is not served here; write apiVersion: autoscaling/v2, or use a newer kubectl",
+}
+"""Versions of Kubernetes' own that some client still asks for, and what to do instead."""
 _PATH_VERBS = {"GET": "get", "POST": "post", "PUT": "put", "PATCH": "patch", "DELETE": "delete", "HEAD": "head"}
 
 
