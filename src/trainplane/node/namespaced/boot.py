@@ -44,7 +44,7 @@ def _separate(end: socket.socket, hello: channel.Message) -> None:
         hello["host_net"] = open_namespace("net")
     elif hello["ranges"]:
         kernel.unshare(kernel.NEW_USER)
-        channel.send(end, {"event": "unshared"}, pid=os.getpid())
+        channel.send(end, {"event": "unshared"})
         channel.receive(end)
         os.setresgid(0, 0, 0)
         os.setresuid(0, 0, 0)

@@ -29,6 +29,8 @@ _PRIVATE = (
 )
 _GUARDED = ("sys", "sysrq-trigger", "irq", "bus", "fs")
 _HIDDEN = ("kcore", "keys", "timer_list", "latency_stats")
+_HOST = ".host"
+"""Where links lead to, in the places where no layer can be laid over the host's folder."""
 _CERTIFICATES = "var/lib/ca-certificates"
 
 
@@ -100,9 +102,7 @@ class Root:
             self._try_overlay(f"lowerdir=/{name},upperdir={upper},workdir={work}", place)
         except OSError:
             # Refused to an ordinary user where the folder has mounts of the host in it, and by kernels before 5.11.
-            self._bind(f"/{name}", place, read_only=True)
-            self._cover(name, upper, files)
-            return
+            self._plant(name, targets, files)
         kernel.restrict(place, read_only=True)
 
     def _try_overlay(self, layers: str, place: str) -> None:
@@ -111,11 +111,15 @@ class Root:
         except OSError:
             mount("overlay", place, kind="overlay", flags=MS_NOSUID | MS_NODEV, data=layers)
 
-    def _cover(self, name: str, upper: str, files: Mapping[str, str]) -> None:
-        for file in files:
-            with contextlib.suppress(FileNotFoundError):
-                os.close(kernel.open_beneath(self._descriptor, f"{name}/{file}", os.O_PATH, as_root=True))
-                self.bind(f"{upper}/{file}", f"/{name}/{file}", read_only=True)
+    def _plant(self, name: str, targets: Sequence[tuple[str, bool]], files: Mapping[str, str]) -> None:
+        """Fill a folder with links to what the host has there, and with the mount points and files to come."""
+        os.makedirs(f"{self.path}/{_HOST}/{name}", 0o755)
+        self._bind(f"/{name}", f"{self.path}/{_HOST}/{name}", read_only=True)
+        _mirror(self.path, name, [*((f"/{name}/{file}", False) for file in files), *targets])
+        for file, text in files.items():
+            with open(f"{self.path}/{name}/{file}", "w", encoding="utf-8") as opened:
+                opened.write(text)
+        self._bind(f"{self.path}/{name}", f"{self.path}/{name}", read_only=True)
 
     def private(self, *, owner: tuple[int, int], home: str, temporary: Mapping[str, str], read_only: bool) -> None:
         """Lay out places of the pod's own: /run, /var, its home, and /tmp, which is on disk."""
@@ -256,6 +260,24 @@ class Root:
         os.chdir(self.path)
         kernel.pivot_root()
         kernel.restrict("/", read_only=read_only, recursive=False)
+
+
+def _mirror(root: str, folder: str, targets: Sequence[tuple[str, bool]]) -> None:
+    """Make a folder of links to the entries of the host's, but for those on the way to mount points."""
+    os.makedirs(f"{root}/{folder}", 0o755, exist_ok=True)
+    below: dict[str, list[tuple[str, bool]]] = {}
+    for target, is_folder in targets:
+        if target.startswith(f"/{folder}/"):
+            below.setdefault(target.removeprefix(f"/{folder}/").partition("/")[0], []).append((target, is_folder))
+    entries = os.listdir(f"/{folder}") if os.path.isdir(f"/{folder}") else []
+    for entry in entries:
+        if entry not in below:
+            os.symlink(f"/{_HOST}/{folder}/{entry}", f"{root}/{folder}/{entry}")
+    for entry, wanted in below.items():
+        if any(target == f"/{folder}/{entry}" and not is_folder for target, is_folder in wanted):
+            os.close(os.open(f"{root}/{folder}/{entry}", os.O_CREAT | os.O_CLOEXEC, 0o644))
+        else:
+            _mirror(root, f"{folder}/{entry}", wanted)
 
 
 def _prepare(target: str, name: str, upper: str, *, folder: bool) -> None:

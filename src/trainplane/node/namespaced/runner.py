@@ -114,7 +114,14 @@ class NamespacedRunner:
         """End what a former life has left, then start the fork server; raises Unable where the machine refuses it."""
         uids = await asyncio.to_thread(self._notes.sweep)
         self._groups = cgroups.find(label(self._folder))
-        await self._serve()
+        try:
+            await self._serve()
+        except Unable:
+            if self._ranges is None:
+                raise
+            # What /etc/subuid promises is not to be had; one user is better than none.
+            self._ranges = None
+            await self._serve()
         await self._try()
         return uids
 
