@@ -165,7 +165,7 @@ class Loop:
             return
         queue.forget(ref)
         told = key in self._held or any(isinstance(action, SetStatus) for action in decision.actions)
-        if rest := CALM if told else controller.pause:
+        if rest := max(CALM if told else 0.0, controller.pause):
             self._calm[key] = self._time() + rest
         if decision.again is not None:
             # Who wants to look again at once would keep everybody else from it.

@@ -10,6 +10,7 @@ from trainplane.upkeep.garbage import garbage
 from trainplane.upkeep.history import HISTORY
 from trainplane.upkeep.namespaces import NAMESPACES
 from trainplane.upkeep.node_health import NODE_HEALTH
+from trainplane.upkeep.queue_status import QUEUE_STATUS
 from trainplane.upkeep.quota_status import QUOTA_STATUS
 from trainplane.upkeep.ttl import TTL
 
@@ -22,6 +23,7 @@ UPKEEP: tuple[Controller, ...] = (
     EVICTION,
     AUTOSCALE,
     QUOTA_STATUS,
+    QUEUE_STATUS,
     AGGREGATION,
     ENDPOINT_SLICES,
     ENDPOINTS,
