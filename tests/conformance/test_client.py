@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +196,10 @@ def play(request: pytest.FixtureRequest, world: _World) -> Play:
             try:
                 await story(Scene(client, namespace))
             finally:
+                # A pod that was bound waits for its node, and there is none that would let it go.
+                for pod in (await client.list(PODS, namespace=namespace)).items:
+                    with suppress(NotFound):
+                        await client.delete(Ref.of(pod), grace=0)
                 await client.delete(Ref("", "Namespace", "", namespace))
 
         world.play(whole())
