@@ -31,6 +31,7 @@ VERBS: dict[str, str] = {
     "run": "Run a script with its folder on several nodes, show what it writes, and leave with its exit code.",
     "logs": "Show what a job's pods wrote, all ranks merged, each line with its rank.",
     "exec": "Run a command in a pod of a job, and leave with its exit code.",
+    "doctor": "Say what this machine can do for pods, and how to get more.",
     "kubeconfig": "Print the path of a cluster's kubeconfig, and nothing else.",
     "kubectl": "Run kubectl on a cluster.",
     "token": "Make, list and revoke the tokens of people and programs.",
