@@ -1,6 +1,8 @@
 """torch on two nodes × two processes: the numbers are those that one process comes to."""
 
 import threading
+import time
+from collections.abc import Callable
 
 import pytest
 
@@ -51,3 +53,46 @@ def test_two_jobs_with_the_same_port_do_not_disturb_each_other(torch: Lab) -> No
         thread.join(PATIENCE)
     assert [said["world"] for said in found] == [2, 2]
     assert all(said["difference"] < 1e-5 for said in found)
+
+
+def test_an_elastic_job_grows_shrinks_and_survives_the_loss_of_a_worker_and_of_a_pod(torch: Lab) -> None:
+    """The steps go on from the last checkpoint, whoever comes and goes, and are counted once each."""
+    clusters = torch.clusters
+    words = ("--elastic", "1:2", "--nodes", "1", "--nproc", "1", "--image", "torch/test", "--job-name", "elastic")
+    clusters.run("run", *words, "--detach", "-e", "STEPS=250", "-e", "PAUSE=0.3", str(PROGRAMS / "elastic.py"))
+    reached(torch, lambda lines: "world 1 from step 0" in lines)
+    reached(torch, lambda lines: any(line.startswith("step 3 ") for line in lines))
+    clusters.run("scale", "elastic", "--nodes", "2")
+    reached(torch, lambda lines: any(line.startswith("world 2 from step") for line in lines))
+    clusters.run(
+        "exec", "--rank", "1", "elastic", "--", "sh", "-c", "kill -9 $(pgrep -f 'elastic.py$' | tail -1)", code=None
+    )
+    reached(torch, lambda lines: sum(line.startswith("world 2 from step") for line in lines) == 2)
+    second = "jobset.sigs.k8s.io/jobset-name=elastic,batch.kubernetes.io/job-completion-index=1"
+    clusters.kubectl("delete", "pod", "-l", second, "--force", "--grace-period=0")
+    reached(torch, lambda lines: sum(line.startswith("world 2 from step") for line in lines) == 3)
+    clusters.run("scale", "elastic", "--nodes", "1")
+    reached(torch, lambda lines: _last_world(lines) == 1)
+    lines = reached(torch, lambda lines: any(line.startswith("result") for line in lines))
+    steps = [int(line.split()[1]) for line in lines if line.startswith("step ")]
+    begun = [int(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("world ")]
+    assert begun == sorted(begun)
+    assert begun[1] > 0
+    assert set(steps) == set(range(1, 251))
+    assert '"step": 250, "total": 250.0' in lines[-1]
+
+
+def _last_world(lines: list[str]) -> int:
+    return int([line for line in lines if line.startswith("world ")][-1].split()[1])
+
+
+def reached(torch: Lab, met: Callable[[list[str]], bool]) -> list[str]:
+    """What rank 0 has written, once it says what is waited for."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        said = torch.clusters.run("logs", "elastic").stdout
+        lines = [line.partition("| ")[2] for line in said.splitlines()]
+        if met(lines):
+            return lines
+        assert time.monotonic() < until, said
+        time.sleep(0.5)

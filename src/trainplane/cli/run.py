@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trainplane.sdk.job import Asked
     from trainplane.sdk.source import Archive
 
-DEFAULT_RUNTIME = "torch-distributed"
+DEFAULT_RUNTIME, ELASTIC_RUNTIME = "torch-distributed", "torch-elastic"
 INTERRUPTED = 130
 T = TypeVar("T")
 
@@ -118,7 +118,7 @@ async def submit_script(session: Session, script: Path, arguments: Sequence[str]
         raise Refused(f"{script}: {error.strerror}; make it readable") from None
     except NotShipped as error:
         raise Refused(str(error)) from None
-    runtime = await _runtime(session, said["runtime"] or DEFAULT_RUNTIME)
+    runtime = await _runtime(session, said["runtime"] or (ELASTIC_RUNTIME if said["elastic"] else DEFAULT_RUNTIME))
     asked = Asked(
         name=said["job_name"] or name_of(script.name, secrets.token_hex(2)),
         words=launch_words(runtime, script.name, arguments),

@@ -20,6 +20,8 @@ TAGGED = {
 }
 """Makes torchrun say whose each line is, and Python write it at once."""
 GPU = "nvidia.com/gpu"
+RESTARTS = 3
+"""How often the workers of an elastic job begin anew, where the runtime does not say."""
 
 
 class Unfit(Exception):
@@ -99,7 +101,7 @@ def elastic_runtime(runtime: Raw, asked: Asked) -> Raw:
         raise Unfit(f"runtime {runtime['metadata']['name']} is not for torch: only torch jobs can change their size")
     least, most = asked.elastic
     torch = look(runtime, "spec", "mlPolicy", "torch") or {}
-    policy = {**(torch.get("elasticPolicy") or {}), "minNodes": least, "maxNodes": most}
+    policy = {"maxRestarts": RESTARTS, **(torch.get("elasticPolicy") or {}), "minNodes": least, "maxNodes": most}
     spec = put(runtime["spec"], ("mlPolicy", "torch", "elasticPolicy"), policy)
     spec["mlPolicy"] = {name: value for name, value in spec["mlPolicy"].items() if name != "numNodes"}
     labels = look(runtime, "metadata", "labels") or {}
