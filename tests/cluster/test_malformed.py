@@ -149,8 +149,5 @@ def test_malformed_requests(server: Server) -> None:
     assert grown < GROWTH, f"grew by {grown >> 20} MiB"
     # Had all been refused for the same reason, nothing would have been tried.
     assert {200, 400, 404, 405, 415, 422} <= set(codes), codes
-
-
-def test_the_server_still_serves(server: Server) -> None:
     head = b"GET /readyz HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
     assert server.ask(Sent(head, is_http=True, method="GET")) == (200, b"ok", "text/plain; charset=utf-8")
