@@ -37,7 +37,11 @@ def _jobset() -> dict[str, Any]:
 def _pod() -> dict[str, Any]:
     affinity = copy.deepcopy(AFFINITY)
     affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = [TERM]
-    return copy.deepcopy(pod(affinity=affinity, volumes=[{"name": "v", "emptyDir": {"medium": "Memory"}}]))
+    made = pod(affinity=affinity, volumes=[{"name": "v", "emptyDir": {"medium": "Memory"}}])
+    made["spec"]["containers"] = [
+        {"name": "c", "image": "example.test/c:1", "args": ["a"], "env": [{"name": "A", "value": "1"}]}
+    ]
+    return copy.deepcopy(made)
 
 
 @pytest.mark.parametrize("made", [_pod(), _jobset(), config_map(data={"k": "v"})], ids=lambda raw: raw["kind"])
