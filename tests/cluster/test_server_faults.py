@@ -88,7 +88,11 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(server: Proc
             tasks.create_task(load.watch(client))
             for number in range(WRITERS):
                 tasks.create_task(load.write(client, f"w{number}"))
-            await asyncio.sleep(dice.uniform(0.05, 0.5))
+            # The moment counts from the first acknowledgements, so that every life is one under load.
+            before = sum(load.acknowledged.values())
+            while len(load.acknowledged) < WRITERS or sum(load.acknowledged.values()) == before:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(dice.uniform(0, 0.4))
             server.kill()
 
     async def a_look() -> None:
