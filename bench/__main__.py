@@ -16,6 +16,7 @@ from bench.measure import Row, interleaved, rates, table
 from bench.placing import placing
 from bench.pods import pods
 from bench.rendering import growth, profile, rendering
+from bench.running import running
 from bench.serving import CLIENTS, beside, measured, rows
 from bench.storing import storing
 from bench.verbs import writing
@@ -35,6 +36,9 @@ one that had much else to do.
 """
 STORE = """\
 On the disk that holds temporary files. An acknowledged create is on that disk, so its figure is mostly the disk's."""
+CLUSTERS = """\
+TrainJobs created over HTTPS on simulated nodes, with the scheduler and a disk. The figures are the cluster's process;
+its memory includes what it takes to begin, about 80 MiB."""
 PLACES = "Processor time of one decision; the View is there already."
 PODS = "By the clock, in namespaces of their own, until the program runs; four processes take turns for each."
 API = """\
@@ -140,6 +144,7 @@ SECTIONS = (
     Section("store", "The store", STORE, lambda _: table(storing())),
     Section("api", "The API", API, _api),
     Section("scheduler", "The scheduler", PLACES, lambda _: table(placing())),
+    Section("cluster", "Whole clusters", CLUSTERS, lambda _: running()),
     Section("pods", "Pods", PODS, lambda rounds: table(pods(rounds=2 * rounds))),
     Section("command", "The command", "", _commands),
 )

@@ -164,7 +164,7 @@ def no_nodes(scene: Scene) -> Cause | None:
     return Cause(
         "NoNodes",
         f"{counted(len(waiting), 'pod')} of {stage(waiting[0])} cannot be placed: the cluster has no node",
-        "add nodes; trainplane up --nodes 4 --simulate has nodes on which pods only seem to run",
+        "add nodes, such as with trainplane up --nodes 4; with --simulate pods only seem to run",
         time_of(unscheduled(waiting[0]).get("lastTransitionTime")),
         (Ref.of(waiting[0]),),
     )
