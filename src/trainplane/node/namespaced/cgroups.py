@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 PERIOD = 100_000
 _PREFIX = "trainplane-"
+_ASIDE = "-own"
 _CONTROLLERS = ("memory", "cpu", "cpuacct", "pids")
 _REMOVAL_SECONDS = 2.0
 
@@ -206,58 +207,79 @@ def _own() -> dict[str, str]:
     return found
 
 
-def _places(label: str) -> tuple[str, dict[str, str]]:
-    """Where groups of this label are: in version 2 ("" where it is not mounted), and by controller in version 1."""
-    own, unified, separate = _own(), "", dict[str, str]()
-    for where, kind, options in _mounts():
-        if kind == "cgroup2":
-            unified = f"{where}{own.get('', '/')}".rstrip("/") + f"/{_PREFIX}{label}"
-            continue
-        for name in _CONTROLLERS:
-            if name in options and name in own:
-                separate[name] = f"{where}{own[name]}".rstrip("/") + f"/{_PREFIX}{label}"
-    return unified, separate
+def _place(where: str, own: str, label: str) -> str:
+    """A folder for groups of this label below the group of this process."""
+    path = f"{where}{own}".rstrip("/").removesuffix(f"/{_PREFIX}{label}{_ASIDE}")
+    # In a container the group may be told by its name on the host, and be the top of what is mounted.
+    return f"{path if os.path.isdir(path) else where}/{_PREFIX}{label}"
 
 
 def find(label: str) -> Cgroups | None:
     """The control groups that can be used here, found by making one; None where there are none."""
-    unified, separate = _places(label)
-    if unified and (found := _try_version2(unified)):
+    own, separate = _own(), dict[str, str]()
+    for where, kind, options in _mounts():
+        if kind == "cgroup2" and (found := _find_version2(where, own.get("", "/"), label)):
+            return found
+        for name in options & set(_CONTROLLERS) & set(own):
+            folder = _place(where, own[name], label)
+            with contextlib.suppress(OSError):
+                os.makedirs(folder, exist_ok=True)
+                separate[name] = folder
+    return Version1(separate) if "memory" in separate else None
+
+
+def _find_version2(where: str, own: str, label: str) -> Version2 | None:
+    """Below the group of this process, or below the nearest one above it that lets us."""
+    folder = _place(where, own, label)
+    if found := _try_version2(folder, is_own=True):
         return found
-    usable = {}
-    for name, folder in separate.items():
-        with contextlib.suppress(OSError):
-            os.makedirs(folder, exist_ok=True)
-            usable[name] = folder
-    return Version1(usable) if "memory" in usable else None
+    parent = os.path.dirname(folder)
+    while parent != where and parent.startswith(where):
+        parent = os.path.dirname(parent)
+        if found := _try_version2(f"{parent}/{_PREFIX}{label}", is_own=False):
+            return found
+    return None
 
 
-def _try_version2(folder: str) -> Version2 | None:
+def _try_version2(folder: str, *, is_own: bool) -> Version2 | None:
     parent = os.path.dirname(folder)
     try:
-        offered = set(_read(f"{parent}/cgroup.controllers").split())
-        wanted = sorted(offered & set(_CONTROLLERS))
-        if "memory" not in wanted:
+        wanted = set(_read(f"{parent}/cgroup.controllers").split()) & set(_CONTROLLERS)
+        if "memory" not in wanted or not os.access(f"{parent}/cgroup.procs", os.W_OK):
             return None
         os.makedirs(folder, exist_ok=True)
-        if not set(wanted) <= set(_read(f"{parent}/cgroup.subtree_control").split()):
-            _step_aside(parent, folder)
-            _write(f"{parent}/cgroup.subtree_control", " ".join(f"+{name}" for name in wanted))
-        _write(f"{folder}/cgroup.subtree_control", " ".join(f"+{name}" for name in wanted))
+        if not wanted <= set(_read(f"{parent}/cgroup.subtree_control").split()):
+            if is_own:
+                _step_aside(folder)
+            _write(f"{parent}/cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(wanted)))
+        _write(f"{folder}/cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(wanted)))
     except OSError:
-        with contextlib.suppress(OSError):
-            os.rmdir(folder)
+        remove(folder)
+        step_back([folder])
         return None
-    return Version2(folder, wanted)
+    return Version2(folder, sorted(wanted))
 
 
-def _step_aside(parent: str, folder: str) -> None:
+def _step_aside(folder: str) -> None:
     """A group with processes in it cannot share out its controllers: move into one beside the pods'."""
-    if not os.path.exists(f"{parent}/cgroup.type"):
-        return  # The root of the tree is free of that rule.
-    aside = f"{folder}-own"
-    os.makedirs(aside, exist_ok=True)
-    _write(f"{aside}/cgroup.procs", "0")
+    if os.path.exists(f"{os.path.dirname(folder)}/cgroup.type"):  # The root of the tree is free of that rule.
+        os.makedirs(f"{folder}{_ASIDE}", exist_ok=True)
+        _write(f"{folder}{_ASIDE}/cgroup.procs", "0")
+
+
+def step_back(folders: Sequence[str]) -> None:
+    """Undo that, or what a former life has left of it; whoever else is in there stays."""
+    for folder in folders:
+        parent, aside = os.path.dirname(folder), f"{folder}{_ASIDE}"
+        if not os.path.isdir(aside):
+            continue
+        with contextlib.suppress(OSError):
+            names = _read(f"{parent}/cgroup.subtree_control").split()
+            _write(f"{parent}/cgroup.subtree_control", " ".join(f"-{name}" for name in names))
+            if str(os.getpid()) in _read(f"{aside}/cgroup.procs").split():
+                _write(f"{parent}/cgroup.procs", "0")
+        with contextlib.suppress(OSError):
+            os.rmdir(aside)
 
 
 def remove(folder: str) -> list[str]:

@@ -64,6 +64,7 @@ class Notes:
                 _end(int(pid), since)
         for group in known["groups"]:
             cgroups.remove(group)
+        cgroups.step_back(known["groups"])
         uids = sorted(each.name for each in self._boxes.iterdir())
         for uid in uids:
             self.removed(uid)
