@@ -1,4 +1,4 @@
-"""A job on a GPU measured: `python -m bench.gpu` trains with NCCL through Trainplane and by the bare command, in turn."""
+"""A job on a GPU measured: `python -m bench.gpu` trains with NCCL, bare and through Trainplane in turn."""
 
 import asyncio
 import re
