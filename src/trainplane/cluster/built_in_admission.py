@@ -127,6 +127,13 @@ def _prioritised(spec: Raw, new: Raw, ground: Ground) -> Raw:
             f"priority admission controller computed {value} from the given PriorityClass name"
         )
         raise Forbidden.of("pods", new["metadata"].get("name", ""), words)
+    said = spec.get("preemptionPolicy")
+    if said is not None and said != policy:
+        words = (
+            f"the string value of PreemptionPolicy ({said}) must not be provided in pod spec; "
+            f"priority admission controller computed {policy} from the given PriorityClass name"
+        )
+        raise Forbidden.of("pods", new["metadata"].get("name", ""), words)
     named = {"priorityClassName": name} if name else {}
     return {**spec, **named, "priority": value, "preemptionPolicy": spec.get("preemptionPolicy") or policy}
 

@@ -238,11 +238,11 @@ def _failure_policy(raw: Raw) -> Raw:
 
 
 def _job(raw: Raw) -> Raw:
-    return _with_times(_at(raw, "spec", _job_spec, made=True))
+    return labelled(_with_times(_at(raw, "spec", _job_spec, made=True)))
 
 
 def labelled(job: Raw) -> Raw:
-    """A Job that has no labels, with those of its template."""
+    """A Job that has no labels, with those of its template: they are one and the same, as they are in a real server."""
     labels = (job["spec"]["template"].get("metadata") or {}).get("labels")
     if not labels or job["metadata"].get("labels"):
         return job
@@ -370,6 +370,7 @@ _STEPS: dict[tuple[str, str], Callable[[Raw], Raw]] = {
     ("batch", "Job"): _job,
     ("", "Event"): _event,
     ("", "Service"): _service,
+    ("coordination.k8s.io", "Lease"): lambda raw: _under(raw, spec={}),
     ("", "Secret"): _secret,
     ("", "Namespace"): _namespace,
     ("", "PersistentVolumeClaim"): _claim,

@@ -59,7 +59,12 @@ def _spec_causes(spec: Raw) -> Iterator[Cause]:
     yield from _word_causes(spec)
     yield from failure_causes(spec)
     template = spec.get("template") or {}
-    yield from _template_label_causes((template.get("metadata") or {}).get("labels") or {})
+    metadata = template.get("metadata") or {}
+    yield from _template_label_causes(metadata.get("labels") or {})
+    for key in metadata.get("annotations") or {}:
+        # Keys of annotations are judged as if they were in small letters.
+        for fault in key_faults(key.lower()):
+            yield invalid("spec.template.annotations", key, fault)
     inner = template.get("spec") or {}
     yield from spec_causes(inner, "spec.template.spec")
     yield from _restart_causes(spec, inner)

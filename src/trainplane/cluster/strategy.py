@@ -172,6 +172,8 @@ def _new_job(raw: Raw, _: Callable[[int], int]) -> Raw:
     named = {**template, "metadata": {**inner, "labels": {**(inner.get("labels") or {}), **ours}}}
     selector = {**(spec.get("selector") or {})}
     selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _JOB_LABELS[0]: metadata["uid"]}
+    if metadata.get("labels") is not None and metadata["labels"] is inner.get("labels"):
+        made["metadata"] = {**metadata, "labels": named["metadata"]["labels"]}
     made["spec"] = {**spec, "template": named, "selector": selector}
     return made
 

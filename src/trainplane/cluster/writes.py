@@ -30,6 +30,7 @@ from trainplane.cluster.patching import patched
 from trainplane.cluster.quota_admission import charges
 from trainplane.cluster.reading import named, placed, qualified, reshaped, shaped, typed
 from trainplane.cluster.resources import resource_of
+from trainplane.cluster.shape import json_word
 from trainplane.cluster.strategy import changed, prepared, read_back, strategy_of
 from trainplane.cluster.tracking import blank_of, ignored_fields, merge_schema
 from trainplane.cluster.validation import kind_causes
@@ -55,6 +56,10 @@ class Writes:
         """Make a new object."""
         raw, notes = _received(typed(sent, _face(call), data=data), call)
         metadata = as_object(raw.get("metadata"))
+        if raw.get("metadata") and not metadata and not resource_of(call.row).custom:
+            kind, word = call.row.kind, json_word(raw["metadata"])
+            words = f"json: cannot unmarshal {word} into Go struct field {kind}.metadata of type v1.ObjectMeta"
+            raise BadRequest(f'{kind} in version "{call.row.version}" cannot be handled as a {kind}: {words}')
         raw = {**raw, "metadata": metadata}
         made, warnings = shaped(raw, call, sent.repeated)
         owned, told = without_repeated_owners(made["metadata"])

@@ -89,7 +89,6 @@ class App:
         self._resources: tuple[Resource, ...] = served(served_.kinds)
         self._kinds = {(row.group, row.version, row.plural): row for row in served_.kinds}
         self._stateless = {(row.group, row.version, row.plural): row for row in STATELESS}
-        self._groups = {(row.group, row.version) for row in self._resources}
         self._built_in_groups = {row.group for row in self._resources if not row.custom}
         self._discovery = Discovery(self._resources, address=address)
         self._openapi = OpenApi(self._resources)
@@ -244,7 +243,7 @@ class App:
         if row is None:
             if words := _SERVED_OTHERWISE.get((asked.group, asked.version)):
                 raise NotFound(words, details={})
-            if (asked.group, asked.version) in self._groups or asked.group in self._built_in_groups:
+            if asked.group in self._built_in_groups:
                 raise NotFound.resource()
             return no_page()
         if asked.resource == "customresourcedefinitions":
