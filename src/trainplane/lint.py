@@ -269,9 +269,16 @@ def _between(family: list[Member]) -> Iterator[tuple[int, Located]]:
                 from trainplane.trainjob import pairs
 
                 yield from map(member.locate, pairs.gangs(member.read.hub))
+    used: set[str] = set()
     for member in family:
         if member.read.hub["kind"] == "TrainJob":
+            used.add(text_at(member.read.hub, "spec", "runtimeRef", "name"))
             yield from _reference(member, by_name)
+    for member in (each for name, members in by_name.items() if name not in used for each in members):
+        if member.sound:
+            from trainplane.trainjob import pairs
+
+            yield from map(member.locate, pairs.alone(member.read.hub))
 
 
 def _reference(member: Member, by_name: Mapping[str, list[Member]]) -> Iterator[tuple[int, Located]]:

@@ -1,4 +1,4 @@
-"""The rules of a TrainJob on its runtime, TP130-TP139: settings without effect, and numbers that do not agree."""
+"""The rules of a TrainJob on its runtime, TP130-TP139: settings without effect, and what does not go together."""
 
 from trainplane.api.problem import Rule, Severity
 
@@ -40,6 +40,18 @@ DEADLINE_TWICE = Rule(
     bad="replicatedJobs:\n- name: node\n  template:\n    spec:\n      activeDeadlineSeconds: 600\n...\n"
     "spec:\n  activeDeadlineSeconds: 3600",
     good="spec:\n  activeDeadlineSeconds: 3600",
+)
+NO_CHECKPOINTS = Rule(
+    "TP134",
+    Severity.WARNING,
+    "The job begins anew and has nowhere to keep checkpoints",
+    "When a job is restarted or changes its size its pods are made anew, and what they had written is gone with them: "
+    "training begins at its first step each time. Mount a persistent volume claim into the trainer's container, or "
+    "write checkpoints to $TRAINPLANE_OUTPUT, which Trainplane's own nodes keep. Where the program finds its place by "
+    "itself, name it in an argument or a variable.",
+    bad="failurePolicy:\n  maxRestarts: 3",
+    good="failurePolicy:\n  maxRestarts: 3\n...\nvolumes:\n- name: state\n  persistentVolumeClaim:\n"
+    "    claimName: state\n...\nvolumeMounts:\n- name: state\n  mountPath: /checkpoints",
 )
 WITHOUT_EFFECT = (PROCESSES_WITHOUT_EFFECT, RESOURCES_WITHOUT_EFFECT)
 """What says of a setting that it changes nothing, and why."""

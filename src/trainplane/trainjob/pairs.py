@@ -13,6 +13,7 @@ from trainplane.api.roles import roles_of
 from trainplane.trainjob import advise, default, pair_rules, plan_rules, pod_rules, validate
 from trainplane.trainjob import container as container_rules
 from trainplane.trainjob.arguments import Wanted, contradictions
+from trainplane.trainjob.checkpoints import begins_anew, checkpoints
 from trainplane.trainjob.misplaced import JOBS, POD
 from trainplane.trainjob.pipeline import Refused, build
 from trainplane.trainjob.plan import Plan
@@ -35,16 +36,29 @@ def is_runtimes(problem: Problem) -> bool:
 
 def gangs(runtime: Raw) -> Iterator[Problem]:
     """Gangs of a runtime that a TrainJob which says nothing more could not start."""
-    name = str(look(runtime, "metadata", "name") or "runtime")
-    job: Raw = {
+    # Without a node count of its own the runtime leaves the size of its gang to the TrainJob.
+    told = GANGS if validate.node_count(runtime) is not None else GANGS[:1]
+    yield from (problem for problem in rendered(_any(runtime), runtime) if problem.rule in told)
+
+
+def alone(runtime: Raw) -> Iterator[Problem]:
+    """What a TrainJob which says nothing more would hear, of a runtime that comes without one."""
+    if begins_anew(runtime):
+        found = rendered(_any(runtime), runtime)
+        yield from (problem for problem in found if problem.rule is pair_rules.NO_CHECKPOINTS)
+
+
+def _any(runtime: Raw) -> Raw:
+    """A TrainJob that says no more than which runtime it is on."""
+    return {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
         "metadata": {"name": "any"},
-        "spec": {"runtimeRef": {"name": name}, "trainer": {"image": "any"}},
+        "spec": {
+            "runtimeRef": {"name": str(look(runtime, "metadata", "name") or "runtime")},
+            "trainer": {"image": "any"},
+        },
     }
-    # Without a node count of its own the runtime leaves the size of its gang to the TrainJob.
-    told = GANGS if validate.node_count(runtime) is not None else GANGS[:1]
-    yield from (problem for problem in rendered(job, runtime) if problem.rule in told)
 
 
 def pair(job: Raw, runtime: Raw) -> Iterator[Problem]:
@@ -77,6 +91,7 @@ def rendered(job: Raw, runtime: Raw) -> Iterator[Problem]:
         return  # a shape that the schema has spoken about
     yield from plan.problems
     yield from arguments(plan, job)
+    yield from checkpoints(plan)
 
 
 def arguments(plan: Plan, job: Raw) -> Iterator[Problem]:
