@@ -20,6 +20,8 @@ LONGEST = 3600
 """How many seconds a watch lasts where nothing is said."""
 BOOKMARK_EVERY = 60.0
 TURN = 0.5
+GATHER = 0.02
+"""How long events may gather after some were written: the first is told at once, and those of a crowd together."""
 WRITE_LIMIT = 60.0
 """How long a client may take to read what was written, before it is taken for gone."""
 
@@ -119,13 +121,14 @@ class _Teller:
     def __init__(self, response: web.StreamResponse, batches: AsyncIterator[Batch], lines: Lines) -> None:
         self._response, self._batches, self._lines = response, batches, lines
         self.busy = False
-        """Whether there are events that are not written yet."""
+        """Whether there may be events that are not written yet."""
 
     async def run(self) -> None:
         """Write until the watch ends."""
         async for events in self._batches:
             self.busy = True
             await _write(self._response, b"".join(map(self._lines, events)))
+            await asyncio.sleep(GATHER)
             self.busy = False
 
 
