@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from trainplane.api.core import FAILED, SUCCEEDED
+from trainplane.api.failure import Verdict
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.node.downward import containers
@@ -112,6 +113,8 @@ class Scene:
     """When its containers were first asked to end."""
     tried: datetime | None = None
     """When its volumes or its box could not be made."""
+    blame: Verdict | None = None
+    """How a container of it failed, the last that did so by itself."""
 
     def of(self, name: str) -> Seen:
         """What is seen of one container."""

@@ -14,6 +14,8 @@ from trainplane.api.core import (
     RUNNING,
     SUCCEEDED,
 )
+from trainplane.api.failure import CONDITION as FAILURE
+from trainplane.api.failure import Verdict
 from trainplane.api.meta import Raw
 from trainplane.node.restarts import Pace, back_off_left, is_sidecar, restarts
 from trainplane.node.seen import KILLED, STATUS_UNKNOWN, Life, Scene, Seen
@@ -194,6 +196,8 @@ def _conditions(pod: Raw, written: Raw, scene: Scene, now: datetime) -> list[Raw
                 "message": scene.doom.message,
             }
         )
+    if scene.blame:
+        kept = [*(each for each in kept if each["type"] != FAILURE), _failure(scene.blame, before.get(FAILURE), now)]
     generation = pod["metadata"].get("generation")
     own = []
     for kind, truth, reason, message in _own(pod, written, scene):
@@ -211,6 +215,15 @@ def _conditions(pod: Raw, written: Raw, scene: Scene, now: datetime) -> list[Raw
             condition["observedGeneration"] = generation
         own.append(condition)
     return [*kept, *own]
+
+
+def _failure(blame: Verdict, old: Raw | None, now: datetime) -> Raw:
+    """How a container failed, for whoever may read pods but not their logs: nothing that it wrote is told."""
+    who = "" if blame.rank is None else f"rank {blame.rank}: "
+    how = f"signal {blame.code - 128}" if blame.code > 128 else f"exit code {blame.code}"
+    told = {"type": FAILURE, "status": "True", "reason": str(blame.kind), "message": f"{who}{blame.kind.words}, {how}"}
+    same = old is not None and all(old.get(key) == value for key, value in told.items())
+    return {**told, "lastTransitionTime": old["lastTransitionTime"] if old and same else stamp(now)}
 
 
 def _own(pod: Raw, written: Raw, scene: Scene) -> Iterator[tuple[str, str, str, str]]:

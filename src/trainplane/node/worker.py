@@ -8,6 +8,7 @@ from functools import partial
 from typing import assert_never
 
 from trainplane.api.core import FAILED, SUCCEEDED
+from trainplane.api.failure import TAIL, judge
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.client import Patch
@@ -213,6 +214,7 @@ class Worker:
                 self._say("Warning", "Failed", f"Error: {error.message}")
                 now = home.clock.now()
                 failed = Life(now, ended=now, code=START_FAILED, reason=START_ERROR, message=error.message)
+                self.scene = replace(self.scene, blame=judge(START_FAILED, (), started=False))
                 self._begin(name, failed, life, image_id=where.id)
             else:
                 self._fail_to_start(name, error.reason, error.message)
@@ -277,6 +279,9 @@ class Worker:
             return
         life = seen.life.with_exit(exit_)
         life = replace(life, message=self._message(living.container, life, living.number))
+        if life.code and not seen.stopping:
+            said = home.logs.tail(log_name(self.pod), name, living.number, lines=TAIL).splitlines()
+            self.scene = replace(self.scene, blame=judge(life.code, said, oom=exit_.oom))
         ended = replace(seen, life=life, ready=False, started=False, stopping=False, unhealthy="")
         self.scene = self.scene.with_container(name, ended)
         self._wake.set()
