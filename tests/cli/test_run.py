@@ -61,6 +61,12 @@ def test_the_first_rank_that_fails_is_named_with_its_last_lines_and_what_to_do(u
     assert "failed first: import error, exit code 1" in done.stderr
     assert "  ModuleNotFoundError: No module named 'no_such_module'" in done.stderr
     assert "what to do: install the package in the environment that the image stands for" in done.stderr
+    told = up.kubectl(
+        "get", "pods", "-o", "jsonpath={.items[*].status.conditions[?(@.type=='trainplane.dev/Failure')]}"
+    )
+    assert '"reason":"ImportError"' in told
+    assert '"message":"import error, exit code 1"' in told
+    assert "no_such_module" not in told
 
 
 def test_ctrl_c_stops_the_job_and_leaves_nothing(up: Clusters) -> None:
