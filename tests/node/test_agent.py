@@ -450,3 +450,32 @@ def test_nodes_that_are_no_more_go(tmp_path: Path) -> None:
                 ]
 
     played(tmp_path, play)
+
+
+def test_a_volume_that_outgrows_its_limit_costs_the_pod_its_place(tmp_path: Path) -> None:
+    async def play(made: Nodes) -> None:
+        script = "head -c 300000 /dev/zero > /v/x; exec sleep 60"
+        await made.create(
+            pod(
+                terminationGracePeriodSeconds=1,
+                volumes=[{"name": "v", "emptyDir": {"sizeLimit": "100Ki"}}],
+                containers=[container(script=script, volumeMounts=[{"name": "v", "mountPath": "/v"}])],
+            )
+        )
+        ended = await made.ended()
+        assert (ended["status"]["reason"], ended["status"]["message"]) == (
+            "Evicted",
+            'Usage of EmptyDir volume "v" exceeds the limit "100Ki".',
+        )
+
+    played(tmp_path, play)
+
+
+def test_a_pod_that_does_not_fit_is_rejected(tmp_path: Path) -> None:
+    async def play(made: Nodes) -> None:
+        await made.create(pod(containers=[container(script="true", resources={"requests": {"cpu": "1000"}})]))
+        ended = await made.ended()
+        assert ended["status"]["reason"] == "OutOfcpu"
+        assert ended["status"]["message"].startswith("Pod was rejected: Node didn't have enough resource: cpu")
+
+    played(tmp_path, play)

@@ -141,3 +141,10 @@ def test_a_disk_that_is_full_is_told_of_and_ends_nothing(tmp_path: Path) -> None
     writer.write("stdout", b"x\n")
     writer.close()
     assert "cannot be written: No space left on device; free some space" in writer.failure
+
+
+def test_only_some_former_lives_are_kept(tmp_path: Path) -> None:
+    made = Logs(tmp_path)
+    for life in range(9):
+        made.close(made.writer(POD, "c", life))
+    assert made.lives(POD, "c") == [3, 4, 5, 6, 7, 8]

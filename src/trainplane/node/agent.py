@@ -18,6 +18,7 @@ from trainplane.control.unseen import Unseen
 from trainplane.node.heartbeat import Heartbeat
 from trainplane.node.home import Home, log_name
 from trainplane.node.lifecycle import Said
+from trainplane.node.room import out_of, outgrown, size_limits
 from trainplane.node.runner import NotStarted
 from trainplane.node.seen import Doom
 from trainplane.node.worker import Worker
@@ -27,6 +28,9 @@ REPORTER = "kubelet"
 """Who tells of pods on nodes; tools that look for its events know it by this name."""
 PATIENCE = 5.0
 """Seconds after which a pod is looked after again whose worker has failed."""
+GUARD = 2.0
+"""Seconds between two looks at how much volumes with a limit hold."""
+EVICTED = "Evicted"
 SHUT_DOWN = "Terminated"
 SHUT_DOWN_MESSAGE = "Pod was terminated in response to imminent node shutdown."
 SLACK = 1.0
@@ -61,6 +65,7 @@ class Agent:
         async with asyncio.TaskGroup() as self._tasks:
             self._tasks.create_task(self._heartbeat.run(), name=f"{self.home.node} heartbeat")
             self._tasks.create_task(self._tell(), name=f"{self.home.node} events")
+            self._tasks.create_task(self._guard(), name=f"{self.home.node} volumes")
             reflector = Reflector(
                 scope, self.home.client, self._live, unseen=Unseen(self._live, time), tell=self._changed
             )
@@ -109,6 +114,8 @@ class Agent:
         uid = pod["metadata"]["uid"]
         while True:
             worker = self.workers[uid] = Worker(pod, self.home)
+            if doom := self._rejected(worker):
+                worker.end(doom)
             try:
                 await worker.run()
             except Exception as error:  # noqa: BLE001 - whatever it is, the other pods of the node must go on
@@ -132,6 +139,31 @@ class Agent:
         if latest and latest["metadata"]["uid"] == uid and _is_newer(latest, worker.pod) and _wants_work(latest):
             # It changed while the worker was on its way out.
             self._tasks.create_task(self._look_after(latest), name=f"{self.home.node} {latest['metadata']['name']}")
+
+    def _rejected(self, worker: Worker) -> Doom | None:
+        """Why a new pod cannot be taken: whoever placed it may not have known of others that came just then."""
+        if look(worker.pod, "status", "startTime") or worker.pod["metadata"].get("deletionTimestamp"):
+            return None
+        others = [each.pod for each in self.workers.values() if each is not worker and not each.scene.cleared]
+        refusal = out_of(worker.pod, others, self.home.allocatable)
+        if refusal is None:
+            return None
+        self._say(worker.pod, Said("Warning", refusal[0], refusal[1]))
+        return Doom(refusal[0], f"Pod was rejected: {refusal[1]}", self.home.clock.now())
+
+    async def _guard(self) -> None:
+        """End pods whose volumes have outgrown their limits."""
+        while True:
+            await asyncio.sleep(GUARD)
+            for worker in list(self.workers.values()):
+                limits = size_limits(worker.pod)
+                if not limits or worker.scene.doom or not worker.living:
+                    continue
+                folder = self.home.folders.pod(worker.uid) / "volumes"
+                message = await asyncio.to_thread(outgrown, folder, limits)
+                if message:
+                    self._say(worker.pod, Said("Warning", EVICTED, message))
+                    worker.end(Doom(EVICTED, message, self.home.clock.now()))
 
     def _say(self, pod: Raw, said: Said) -> None:
         ref = Ref("", "Pod", pod["metadata"].get("namespace", ""), pod["metadata"]["name"])

@@ -14,6 +14,8 @@ SIZE = 10 * 1024 * 1024
 """How large a file grows before the next is begun."""
 FILES = 5
 """How many files there are of one life of a container."""
+LIVES = 5
+"""How many former lives of a container are kept."""
 KEPT = 1024 * 1024 * 1024
 """How many bytes of pods that are gone are kept."""
 LONGEST_LINE = 16 * 1024
@@ -125,6 +127,10 @@ class Logs:
     def writer(self, pod: str, container: str, life: int) -> Writer:
         """Begin to write about a life."""
         path = self.path(pod, container, life)
+        for old in self.lives(pod, container):
+            if old < life - LIVES:
+                for file in _files(self.path(pod, container, old)):
+                    file.unlink(missing_ok=True)
         writer = self._open[path] = Writer(path, size=self._size)
         return writer
 

@@ -58,15 +58,23 @@ _NOT_HERE = (
 _REMEDY = "for isolation run on Linux with user namespaces enabled"
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a process runs, and with it all that join it."""
+
+    mark: str
+    env: Mapping[str, str]
+    cwd: str
+    rewrite: Rewrite
+
+
 @dataclass(slots=True)
 class _Running:
     """A process that was started."""
 
     started: Started
     popen: subprocess.Popen[bytes]
-    mark: str
-    env: Mapping[str, str]
-    cwd: str
+    place: _Place
     is_first: bool
     """Whether its end is the container's."""
     ended: asyncio.Future[Exit]
@@ -146,7 +154,8 @@ class ProcessRunner:
         env = {name: rewrite.variable(name, value) for name, value in program.env.items()} | {MARK: mark}
         argv, cwd = [rewrite.text(word) for word in program.argv], rewrite.path(program.cwd)
         popen = _spawn(argv, env=env, cwd=cwd, stdio=stdio)
-        running = self._follow(held, popen, mark=mark, env=env, cwd=cwd, pod_uid=box.uid, container=program.container)
+        place = _Place(mark, env, cwd, rewrite)
+        running = self._follow(held, popen, place, pod_uid=box.uid, container=program.container)
         running.memory = program.memory
         self._watch()
         return running.started
@@ -158,18 +167,11 @@ class ProcessRunner:
         held, first = self._boxes.get(started.pod_uid), self._find(started)
         if held is None or first is None or first.ended.done():
             raise NotStarted(START_ERROR, f"the container {started.container} is not running")
-        popen = _spawn(list(argv), env={**first.env, **(env or {})}, cwd=first.cwd, stdio=stdio)
-        running = self._follow(
-            held,
-            popen,
-            mark=first.mark,
-            env=first.env,
-            cwd=first.cwd,
-            pod_uid=started.pod_uid,
-            container=started.container,
-            is_first=False,
-        )
-        return running.started
+        place = first.place
+        words = [place.rewrite.text(word) for word in argv]
+        popen = _spawn(words, env={**place.env, **(env or {})}, cwd=place.cwd, stdio=stdio)
+        uid, container = started.pod_uid, started.container
+        return self._follow(held, popen, place, pod_uid=uid, container=container, is_first=False).started
 
     async def wait(self, started: Started) -> Exit:
         """Wait until a process ends."""
@@ -187,7 +189,7 @@ class ProcessRunner:
         if signal == _KILL:
             _kill_group(running.popen)
         if signal == _KILL and running.is_first:
-            await self._processes.end(running.mark, known=self._known())
+            await self._processes.end(running.place.mark, known=self._known())
 
     async def dial(self, box: Box, port: int) -> socket.socket:
         """Connect to a port of the pod: at its address, or at the loopback, where many servers listen."""
@@ -275,10 +277,8 @@ class ProcessRunner:
         self,
         held: _Held,
         popen: subprocess.Popen[bytes],
+        place: _Place,
         *,
-        mark: str,
-        env: Mapping[str, str],
-        cwd: str,
         pod_uid: str,
         container: str,
         is_first: bool = True,
@@ -286,7 +286,7 @@ class ProcessRunner:
         self._count += 1
         started = Started(f"{self._life}-{self._count:x}", pod_uid, container, popen.pid, clock.now())
         ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
-        running = _Running(started, popen, mark, env, cwd, is_first, ended)
+        running = _Running(started, popen, place, is_first, ended)
         held.running[started.id] = running
         _when_ended(popen, lambda: self._has_ended(held, running))
         return running
@@ -296,7 +296,7 @@ class ProcessRunner:
         if running.is_first:
             # A container ends with its first process, whatever else that has started.
             _kill_group(running.popen)
-            self._processes.kill(running.mark, known=self._known())
+            self._processes.kill(running.place.mark, known=self._known())
         self._processes.reap()
         exit_ = Exit(clock.now(), max(code, 0), max(-code, 0), running.oom)
         if not running.ended.done():
@@ -311,10 +311,10 @@ class ProcessRunner:
         """Look at what containers with a limit use, as long as there are such."""
         limited = [each for held in self._boxes.values() for each in held.running.values() if _is_limited(each)]
         for running in limited:
-            if running.memory is not None and self._processes.use(running.mark).memory > running.memory:
+            if running.memory is not None and self._processes.use(running.place.mark).memory > running.memory:
                 running.oom = True
                 _kill_group(running.popen)
-                self._processes.kill(running.mark, known=[running.popen.pid])
+                self._processes.kill(running.place.mark, known=[running.popen.pid])
         if self._alarm:
             self._alarm.cancel()
         self._alarm = asyncio.get_running_loop().call_later(WATCH, self._watch) if limited else None
