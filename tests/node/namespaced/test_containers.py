@@ -32,6 +32,11 @@ def test_output_goes_where_it_was_told(tmp_path: Path) -> None:
     assert text == "out\nerr\n/usr\n"
 
 
+def test_a_working_folder_is_made_where_it_is_missing(tmp_path: Path) -> None:
+    ended, text = asyncio.run(once(tmp_path, "sh", "-c", "pwd; touch x", cwd="/app/new", read_only_root=False))
+    assert (ended.code, text) == (0, "/app/new\n")
+
+
 @pytest.mark.parametrize(
     ("argv", "fields", "reason", "words"),
     [
@@ -39,7 +44,7 @@ def test_output_goes_where_it_was_told(tmp_path: Path) -> None:
         pytest.param(("/no/such",), {}, START_ERROR, ("/no/such", "No such file"), id="a path that is not there"),
         pytest.param(("/etc/passwd",), {}, START_ERROR, ("Permission denied",), id="a file that is no program"),
         pytest.param(
-            ("true",), {"cwd": "/no/where"}, START_ERROR, ("/no/where",), id="a working folder that is missing"
+            ("true",), {"cwd": "/usr/no/where"}, START_ERROR, ("/usr/no/where",), id="a working folder that cannot be"
         ),
         pytest.param(
             ("true",), {"mounts": (Mount("/data", Path("/no/volume")),)}, CREATE_ERROR, ("/no/volume",), id="a volume"
@@ -179,5 +184,28 @@ def test_the_fork_servers_death_is_told_and_survived(tmp_path: Path) -> None:
             again, output = await here.start(pod.box, ("sh", "-c", "getent hosts p.job; hostname -I"))
             assert (await here.runner.wait(again)).code == 0
             assert output.read_text(encoding="utf-8").count(pod.addresses[0]) == 2, "a box is made again, as it was"
+
+    asyncio.run(story())
+
+
+def test_containers_of_a_pod_may_share_their_processes(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with town(tmp_path) as here:
+            pod = await here.pod("p", "sh", "-c", "setsid sleep 9178 & sleep 9179", box={"share_processes": True})
+            await until(lambda: bool(_running("9178") and _running("9179")), "both sleeps")
+            script = "ps ax; kill -TERM $(pgrep -f '^sh -c setsid sleep 917[8]'); sleep 9180"
+            other, output = await here.start(pod.box, ("sh", "-c", script), container="other")
+            assert (await pod.end()).signal == signal.SIGTERM
+            assert "sleep 9178" in output.read_text(encoding="utf-8")
+            assert _running("9178") == [], "what it started has ended with it"
+            await until(lambda: len(_running("9180")) == 1, "the other one, which goes on")
+            again, _ = await here.start(pod.box, ("sh", "-c", "setsid sleep 9181 & sleep 9181"), container="again")
+            await until(lambda: len(_running("9181")) == 2, "both")
+            await here.runner.kill(again, signal.SIGKILL)
+            assert (await here.runner.wait(again)).signal == signal.SIGKILL
+            assert _running("9181") == []
+            await here.runner.remove(pod.box)
+            assert (await here.runner.wait(other)).signal == signal.SIGKILL
+            assert _running("9180") == []
 
     asyncio.run(story())

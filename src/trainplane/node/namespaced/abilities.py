@@ -37,7 +37,7 @@ def _isolation() -> Sequence[Ability]:
         _yes("VolumeMounts", "Namespaces", "volumes are mounted where the pod says"),
         _yes("ReadOnlyRootFilesystem", "Namespaces", "the root is mounted read-only where the pod says so"),
         _yes("NoNewPrivileges", "Kernel", "allowPrivilegeEscalation: false is honoured"),
-        _no("ShareProcessNamespace", "NotBuilt", "each container has its own processes, shareProcessNamespace or not"),
+        _yes("ShareProcessNamespace", "Namespaces", "containers see each other's processes where the pod says so"),
     )
 
 

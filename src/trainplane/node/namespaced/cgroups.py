@@ -62,6 +62,11 @@ def _read(path: str) -> str:
         return file.read()
 
 
+def _most_processes() -> int:
+    """How many processes and threads a pod may have: half of what the machine can, so that others can act."""
+    return int(_read("/proc/sys/kernel/pid_max")) // 2
+
+
 def _counter(path: str, name: str) -> int:
     with contextlib.suppress(OSError):
         for line in _read(path).splitlines():
@@ -98,6 +103,8 @@ class Version2:
             _write(f"{path}/memory.max", str(limits.memory))
             with contextlib.suppress(OSError):
                 _write(f"{path}/memory.swap.max", "0")
+        if "pids" in self._controllers and not container:
+            _write(f"{path}/pids.max", str(_most_processes()))
         if "cpu" in self._controllers:
             if limits.cpus is not None:
                 _write(f"{path}/cpu.max", f"{max(1000, int(limits.cpus * PERIOD))} {PERIOD}")
@@ -149,6 +156,8 @@ class Version1:
             _write(f"{path}/memory.limit_in_bytes", str(limits.memory))
             with contextlib.suppress(OSError):
                 _write(f"{path}/memory.memsw.limit_in_bytes", str(limits.memory))
+        if "pids" in self._folders and "/" not in name:
+            _write(f"{self._folders['pids']}/{name}/pids.max", str(_most_processes()))
         if "cpu" in self._folders:
             path = f"{self._folders['cpu']}/{name}"
             if limits.cpus is not None:

@@ -25,6 +25,8 @@ _MORE_LIKELY = "500"
 def container(order: Mapping[str, Any], control: socket.socket) -> NoReturn:
     """Be the first process of a container: build its root, start its program, mind it."""
     _detach(order, control)
+    if order["shares_processes"]:
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     try:
         _join(order["namespaces"])
         kernel.unshare(kernel.NEW_MOUNT)
@@ -34,7 +36,24 @@ def container(order: Mapping[str, Any], control: socket.socket) -> NoReturn:
         _fail(control, CREATE, str(error))
     except OSError as error:
         _fail(control, CREATE, f"the container's surroundings cannot be made: {error}")
-    _mind(_launch(order, control, doors, is_first=True), control)
+    _mind(_launch(order, control, doors, is_first=True), control, ends_all=order["shares_processes"])
+
+
+def keeper(control: socket.socket) -> NoReturn:
+    """Be the first process of a pod whose containers share their processes: bury what nobody else does."""
+    kernel.die_with_parent()
+    kernel.close_all_but((control.fileno(),))
+    kernel.prctl(kernel.PR_SET_NAME, b"pause")
+    _listen_to_signals()
+    try:
+        while True:
+            if control.fileno() in _ready([control.fileno(), _awake[0]], wait=True):
+                os._exit(1)  # The fork server says nothing here, so it has ended.
+            os.read(_awake[0], 4096)
+            while _buried(0) is not None:
+                pass
+    finally:
+        os._exit(1)
 
 
 def guest(order: Mapping[str, Any], control: socket.socket) -> NoReturn:
@@ -45,7 +64,7 @@ def guest(order: Mapping[str, Any], control: socket.socket) -> NoReturn:
         _join(order["namespaces"])
     except OSError as error:
         _fail(control, CREATE, f"the container cannot be entered: {error}")
-    _mind(_launch(order, control, doors, is_first=False), control)
+    _mind(_launch(order, control, doors, is_first=False), control, ends_all=False)
 
 
 def _detach(order: Mapping[str, Any], control: socket.socket) -> None:
@@ -102,7 +121,7 @@ def _launch(order: Mapping[str, Any], control: socket.socket, doors: list[int], 
             os._exit(128)
     os.close(speaking)
     os.close(waiting)
-    if is_first:
+    if is_first and not order["shares_processes"]:
         _humble(order["plan"]["owner"])
     os.close(going)
     wrong = b""
@@ -193,14 +212,19 @@ def _listen_to_signals() -> None:
     signal.set_wakeup_fd(_awake[1], warn_on_full_buffer=False)
 
 
-def _mind(pid: int, control: socket.socket) -> NoReturn:
-    """Pass signals on, bury orphans, and report the end of the program."""
+def _mind(pid: int, control: socket.socket, *, ends_all: bool) -> NoReturn:
+    """Pass signals on, bury orphans, and report the end of the program.
+
+    `ends_all` is for a minder that is not the first process: what it has started does not end with it by itself.
+    """
     try:
         while True:
             ready = _ready([control.fileno(), _awake[0]], wait=True)
             arrived = os.read(_awake[0], 4096) if _awake[0] in ready else b""
             while (status := _buried(pid)) is not None:
                 if status >= 0:
+                    if ends_all:
+                        _end_children()
                     channel.send(control, {"exit": status})
                     os._exit(0)
             wanted = [number for number in arrived if number in _PASSED_ON]
@@ -211,6 +235,20 @@ def _mind(pid: int, control: socket.socket) -> NoReturn:
                     os.kill(pid, number)
     finally:
         os._exit(1)
+
+
+def _end_children() -> None:
+    """Kill what is left; who has run away from his parent has become a child of this process."""
+    for _ in range(10_000):
+        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+            left = [int(pid) for pid in file.read().split()]
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, 0)
 
 
 def _ready(files: Sequence[int], *, wait: bool) -> list[int]:

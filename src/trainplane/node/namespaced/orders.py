@@ -132,6 +132,7 @@ class Orders:
             targets.append((mount.target, mount.source is None or os.path.isdir(source / mount.sub_path)))
         return {
             "scratch": str(self._scratch),
+            "cwd": program.cwd,
             "root": str(program.root) if program.root else None,
             "targets": targets,
             "files": own_files,

@@ -140,6 +140,14 @@ class Root:
             os.chown(f"/proc/self/fd/{point}", *owner)
         os.close(point)
 
+    def working_folder(self, path: str, owner: tuple[int, int]) -> None:
+        """Make the folder where the program begins, as other runtimes do; where that cannot be, it will say so."""
+        try:
+            os.close(kernel.open_beneath(self._descriptor, path, os.O_PATH, as_root=True))
+        except FileNotFoundError:
+            with contextlib.suppress(OSError):
+                self._folder(path, owner)
+
     def special(self, *, devices: Sequence[str], shm: int | None, guarded: bool, privileged: bool) -> None:
         """Lay out /proc, /sys and /dev, with /dev/shm and terminals that are the pod's alone."""
         proc, sys, dev = (f"{self.path}/{name}" for name in ("proc", "sys", "dev"))
@@ -316,4 +324,5 @@ def lay_out(plan: Mapping[str, Any]) -> None:
     root.special(devices=plan["devices"], shm=plan["shm"], guarded=plan["guarded"], privileged=plan["privileged"])
     for target, source, sub_path, read_only in plan["mounts"]:
         root.bind(source, target, read_only=read_only, sub_path=sub_path)
+    root.working_folder(plan["cwd"], owner)
     root.enter(read_only=plan["read_only"])

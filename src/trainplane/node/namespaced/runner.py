@@ -193,6 +193,7 @@ class NamespacedRunner:
                 hostname=box.hostname[:63],
                 ip="" if box.host_network else made.addresses[0],
                 sysctls=dict(box.sysctls),
+                shares_processes=box.share_processes,
                 cpus=box.cpus,
                 memory=box.memory,
             )

@@ -11,29 +11,19 @@ import select
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NoReturn
 
 from trainplane.node.namespaced import cgroups, channel, kernel, minder
+from trainplane.node.namespaced.boxes import Box, Maker
 from trainplane.node.namespaced.channel import Message
 from trainplane.node.namespaced.identity import Map
-from trainplane.node.namespaced.network import Network, listener, open_namespace, socket_in, write_setting
+from trainplane.node.namespaced.network import Network, listener, open_namespace, socket_in
 from trainplane.node.namespaced.places import Places
 from trainplane.node.namespaced.processes import memory_and_seconds
 from trainplane.node.namespaced.users import make_users
 
 _WATCH_SECONDS = 1.0
-_FLAGS = {"net": kernel.NEW_NET, "uts": kernel.NEW_UTS, "ipc": kernel.NEW_IPC}
-
-
-@dataclass(slots=True)
-class _Box:
-    """What the containers of a pod share."""
-
-    namespaces: dict[str, int]
-    memory_folders: list[str] = field(default_factory=list)
-    removals: list[int] = field(default_factory=list)
-    """The requests to remove it, which are answered when nothing is left."""
 
 
 @dataclass(slots=True)
@@ -61,11 +51,11 @@ class Server:
     def __init__(self, end: socket.socket, hello: Message) -> None:
         self._end = end
         self._network = Network(hello["gateway"])
-        self._home = {kind: open_namespace(kind) for kind in (*_FLAGS, "pid")}
-        self._host_net: int | None = hello["host_net"]
+        self._home = {kind: open_namespace(kind) for kind in ("net", "uts", "ipc", "pid")}
         self._open_files: tuple[int, int] = hello["open_files"]
         self._groups = cgroups.restored(hello["cgroups"])
-        self._boxes: dict[str, _Box] = {}
+        self._maker = Maker(self._network, self._groups, home=self._home, host_net=hello["host_net"])
+        self._boxes: dict[str, Box] = {}
         self._children: dict[int, _Child] = {}
         self._by_file: dict[int, _Child] = {}
         self._users: dict[tuple[Map, Map], int] = {}
@@ -152,37 +142,14 @@ class Server:
     # Boxes
 
     def _make(self, message: Message, _: list[int]) -> Message:
-        uid, ip = message["uid"], message["ip"]
-        kinds = ("net", "uts", "ipc") if ip else ("uts", "ipc")
-        if not ip and self._host_net is None:
-            raise PermissionError(1, "only root can give a pod the host's network; leave hostNetwork out")
-        kernel.unshare(sum(_FLAGS[kind] for kind in kinds))
-        try:
-            kernel.set_hostname(message["hostname"])
-            for name, value in message["sysctls"].items():
-                write_setting(name.replace(".", "/"), value)
-            box = _Box({kind: open_namespace(kind) for kind in kinds})
-        finally:
-            for kind in kinds:
-                kernel.setns(self._home[kind], _FLAGS[kind])
-        if self._host_net is not None and not ip:
-            box.namespaces["net"] = os.dup(self._host_net)
-        self._boxes[uid] = box
-        try:
-            if ip:
-                link = "pod" + "-".join(ip.split(".")[2:])
-                self._network.attach(box.namespaces["net"], home=self._home["net"], ip=ip, link=link)
-            if self._groups:
-                self._groups.make(uid, cgroups.Limits(message["cpus"], message["memory"]))
-        except OSError:
-            self._forget(uid)
-            raise
+        self._boxes[message["uid"]] = self._maker.make(message)
         return {}
 
     def _remove(self, message: Message, _: list[int]) -> None:
         uid = message["uid"]
-        children = self._of(uid)
-        self._boxes[uid].removals.append(message["number"])
+        children, box = self._of(uid), self._boxes[uid]
+        box.removals.append(message["number"])
+        box.end_shared()
         for child in children:
             self._end_now(child)
         if not children:
@@ -190,16 +157,14 @@ class Server:
 
     def _forget(self, uid: str) -> None:
         box = self._boxes.pop(uid)
-        for file in box.namespaces.values():
-            os.close(file)
-        for folder in box.memory_folders:
-            with contextlib.suppress(OSError):
-                kernel.unmount(folder)
-        if self._groups:
-            for folder in self._groups.folders:
-                cgroups.remove(f"{folder}/{uid}")
+        box.release()
+        self._remove_group(uid)
         for number in box.removals:
             channel.send(self._end, {"answers": number})
+
+    def _remove_group(self, name: str) -> None:
+        for folder in self._groups.folders if self._groups else ():
+            cgroups.remove(f"{folder}/{name}")
 
     def _of(self, uid: str) -> list[_Child]:
         return [child for child in self._children.values() if child.box == uid]
@@ -212,11 +177,12 @@ class Server:
         return {"passed": listener(self._network.gateway, message["port"], datagrams=message["datagrams"])}
 
     def _use(self, message: Message, _: list[int]) -> Message:
-        self._boxes[message["uid"]]
+        box = self._boxes[message["uid"]]
         if self._groups:
             seconds, memory = self._groups.use(message["uid"])
         else:
-            found = [memory_and_seconds(child.minder) for child in self._of(message["uid"]) if child.first]
+            firsts = [box.keeper] if box.keeper else [child.minder for child in self._of(message["uid"]) if child.first]
+            found = [memory_and_seconds(pid) for pid in firsts]
             memory, seconds = sum(one[0] for one in found), sum(one[1] for one in found)
         return {"seconds": seconds, "memory": memory}
 
@@ -229,20 +195,21 @@ class Server:
             group = f"{message['uid']}/{message['id']}"
             self._groups.make(group, cgroups.Limits(limits["cpus"], limits["memory"], limits["request"]))
         for folder, size in message["memory_folders"]:
-            _memory_folder(box, folder, size)
+            box.memory_folder(folder, size)
         order["stdio"] = files
         order["namespaces"] = box.namespaces
         order["doors"] = self._groups.doors(group) if self._groups else []
         order["users"] = self._users_of(order)
         order["open_files"] = self._open_files
         order["cpus"] = self._places.take(limits["cpus"])
-        kernel.unshare(kernel.NEW_PID)
+        order["shares_processes"] = box.keeper is not None
+        box.enter_processes()
         try:
             child = self._fork(message["id"], box=message["uid"], order=order, become=minder.container)
         finally:
             kernel.setns(self._home["pid"], kernel.NEW_PID)
         child.group, child.first = group, True
-        child.memory = None if self._groups else limits["memory"]
+        child.memory = None if self._groups or box.keeper else limits["memory"]
         return {}
 
     def _exec(self, message: Message, files: list[int]) -> Message:
@@ -293,7 +260,7 @@ class Server:
         return {}
 
     def _end_now(self, child: _Child) -> None:
-        if child.first:
+        if child.first and not child.order["shares_processes"]:
             os.kill(child.minder, signal.SIGKILL)
         else:
             _pass_on(child, signal.SIGKILL)
@@ -328,10 +295,12 @@ class Server:
 
     def _bury(self) -> None:
         """Report what has ended; a minder's end is the end of everything in its container."""
-        while self._children:
+        while self._children or any(box.keeper for box in self._boxes.values()):
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
                 return
+            for box in self._boxes.values():
+                box.keeper = None if box.keeper == pid else box.keeper
             if child := self._children.get(pid):
                 while child.control.fileno() in self._by_file:
                     self._hear(child)
@@ -343,8 +312,7 @@ class Server:
         oom = child.killed_for_memory or bool(child.group and self._groups and self._groups.kills(child.group))
         if child.first:
             self._places.give_back(child.order["cpus"])
-            for folder in self._groups.folders if self._groups else ():
-                cgroups.remove(f"{folder}/{child.group}")
+            self._remove_group(child.group)
         ended = status if child.status is None else child.status
         if child.started:
             code, number = (os.WEXITSTATUS(ended), 0) if os.WIFEXITED(ended) else (0, os.WTERMSIG(ended))
@@ -353,6 +321,9 @@ class Server:
             message = "its memory limit is too small to start it" if oom else "it was ended before it ran"
             self._tell(child, {"event": "failed", "reason": minder.CREATE, "message": message})
         box = self._boxes.get(child.box)
+        if box and child.first and child.status is None:
+            # A minder that was killed could not end what it had started.
+            box.end_shared()
         if box and box.removals and not self._of(child.box):
             self._forget(child.box)
 
@@ -368,11 +339,3 @@ def _can_make_users() -> bool:
 def _pass_on(child: _Child, number: int) -> None:
     with contextlib.suppress(channel.Closed):
         channel.send(child.control, {"signal": number})
-
-
-def _memory_folder(box: _Box, folder: str, size: int | None) -> None:
-    if folder not in box.memory_folders:
-        os.makedirs(folder, exist_ok=True)
-        data = "mode=1777,size=" + ("100%" if size is None else str(size))
-        kernel.mount("tmpfs", folder, kind="tmpfs", flags=kernel.MS_NOSUID | kernel.MS_NODEV, data=data)
-        box.memory_folders.append(folder)
