@@ -14,7 +14,7 @@ from trainplane.trainjob.trouble import Trouble, first_failure, uid_of
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
-ASKED = ("Created", "Pending", "Starting", "Suspended", "Failed")
+ASKED = ("Pending", "Starting", "Suspended", "Failed")
 """The states in which somebody wants to know why."""
 SUSPENDING = "Suspending"
 
@@ -53,7 +53,7 @@ def summarize(status: Raw, scene: Scene, *, why: Why | None = None) -> Raw:
         # What is known of an end is known best at the end: pods and JobSet may be gone by now.
         return status
     state = state_of(status, scene)
-    told = why({**scene.job, "status": status}, scene.view, scene.now) if why and state.state in ASKED else ""
+    told = why({**scene.job, "status": status}, scene.view, scene.now) if why and is_asked(state, scene) else ""
     if told and state.reason != SUSPENDING:
         state = state._replace(message=told)
     summary: Raw = {
@@ -71,6 +71,13 @@ def summarize(status: Raw, scene: Scene, *, why: Why | None = None) -> Raw:
     if restarts:
         summary["restarts"] = restarts
     return {**status, "summary": summary}
+
+
+def is_asked(state: State, scene: Scene) -> bool:
+    """Whether somebody wants to know why; of a job that was just made only where something was refused."""
+    if state.state == "Created":
+        return scene.trouble is not None or any(True for _ in scene.view.events_about(uid_of(scene.job)))
+    return state.state in ASKED
 
 
 def state_of(status: Raw, scene: Scene) -> State:
