@@ -29,7 +29,7 @@ JOBSET_GROUP = "jobset.x-k8s.io"
 JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
 LONGEST_NOTE = 1024
 """As much text as an Event takes."""
-PAUSE = 0.02
+PAUSE = 0.1
 """Seconds between two looks at a job: its pods change together."""
 SILENCE = timedelta(seconds=31)
 """How long a job waits without a reason before it is asked again; who is silent for half a minute is told of."""
