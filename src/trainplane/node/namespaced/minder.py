@@ -11,7 +11,7 @@ import select
 import signal
 import socket
 import termios
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from trainplane.node.namespaced import channel, kernel
@@ -114,7 +114,7 @@ def _launch(order: Mapping[str, Any], control: socket.socket, doors: list[int], 
             os.read(waiting, 1)
             _become(order, control, doors)
         except OSError as error:
-            os.write(speaking, f"{CREATE}:{error.strerror}: {error.filename or ''}".encode())
+            os.write(speaking, f"{CREATE}:{error.strerror}".encode())
         except _Unrunnable as error:
             os.write(speaking, f"{START}:{error}".encode())
         finally:
@@ -141,6 +141,15 @@ def _launch(order: Mapping[str, Any], control: socket.socket, doors: list[int], 
     return pid
 
 
+@contextlib.contextmanager
+def _doing(what: str) -> Iterator[None]:
+    """Have a refusal say what was tried."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, f"it cannot {what}: {error.strerror}") from error
+
+
 class _Unrunnable(Exception):
     """The program cannot be run; the message says why."""
 
@@ -148,8 +157,9 @@ class _Unrunnable(Exception):
 def _become(order: Mapping[str, Any], control: socket.socket, doors: list[int]) -> NoReturn:
     """Turn this process into the program."""
     os.setsid()
-    for door in doors:
-        os.write(door, b"0")
+    with _doing("join its control groups"):
+        for door in doors:
+            os.write(door, b"0")
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write(_MORE_LIKELY)
     resource.setrlimit(resource.RLIMIT_NOFILE, order["open_files"])
@@ -160,8 +170,10 @@ def _become(order: Mapping[str, Any], control: socket.socket, doors: list[int]) 
     for number, file in enumerate(order["stdio"]):
         os.dup2(file, number)
     if order["terminal"]:
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    _take_identity(order)
+        with _doing("take its terminal"):
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    with _doing(f"become the user {order['uid']} with the group {order['gid']}"):
+        _take_identity(order)
     try:
         os.chdir(order["cwd"])
     except OSError as error:
