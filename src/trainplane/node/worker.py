@@ -1,6 +1,7 @@
 """Worker: one pod on its node, from first to last: it looks, does what is decided, and says how it went."""
 
 import asyncio
+import logging
 import shutil
 from contextlib import suppress
 from dataclasses import replace
@@ -42,6 +43,8 @@ from trainplane.reconcile.view import View
 REJECTED = "UnexpectedAdmissionError"
 RESTARTING_ALL = "RestartingAllContainers"
 START_FAILED = 128
+
+_log = logging.getLogger(__name__)
 
 
 class Worker:
@@ -359,8 +362,9 @@ class Worker:
         except (NotFound, Conflict):
             self.lose()
             return
-        except (ApiError, OSError):
+        except (ApiError, OSError) as error:
             # Said again at the next look, which must come.
+            _log.warning("the status of the pod %s cannot be written, trying again: %s", self.box.pod.name, error)
             asyncio.get_running_loop().call_later(1.0, self._wake.set)
             return
         self._written = status
