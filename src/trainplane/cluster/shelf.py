@@ -22,7 +22,7 @@ class Shelf:
         self.dropped = dropped
         """The newest change that is no longer in the history."""
         self._order: list[str] = []
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting: dict[asyncio.Future[None], None] = {}
 
     def fill(self, objects: Iterable[Stored]) -> None:
         """Put many objects there at once, in place of those there are."""
@@ -82,11 +82,11 @@ class Shelf:
     async def more(self) -> None:
         """Wait for the next `wake`."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(woken)
+        self._waiting[woken] = None
         try:
             await woken
         finally:
-            self._waiting.discard(woken)
+            self._waiting.pop(woken, None)
 
     def wake(self) -> None:
         """Let those go on who wait, once for any number of changes."""

@@ -346,7 +346,8 @@ class Store:
             await self._log.append(Record(changes))
         if changes:
             self._put(changes)
-        for resource in {change.key.resource for change in changes}:
+        # In the order of the changes, so that the same writes wake the same watches in every run.
+        for resource in dict.fromkeys(change.key.resource for change in changes):
             self._shelves[resource].wake()
 
     def _forget(self, through: int) -> None:

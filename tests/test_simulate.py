@@ -1,0 +1,58 @@
+"""What would become of a queue: the same answer each time, in any process."""
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+
+from tests.rehearsals import trainjob
+from trainplane.node.simulated import Size
+from trainplane.simulate import simulate
+
+RUN = """
+import asyncio
+from tests.rehearsals import trainjob
+from trainplane.control import virtual
+from trainplane.simulate import ended, kind, world
+
+async def main():
+    async with world(nodes=3, seed=7) as made, made.controlled():
+        for number in range(6):
+            await made.api.create(trainjob(f"job-{number}", seconds="20", cpu="5", exit_code=str(number % 2)))
+        await ended(made.api, 6)
+        for group, name in (("", "Pod"), ("batch", "Job"), ("trainer.kubeflow.org", "TrainJob")):
+            for raw in (await made.api.list(kind(group, name))).items:
+                print(name, raw["metadata"]["name"], raw["metadata"]["uid"], raw["metadata"]["resourceVersion"])
+
+virtual.run(main())
+"""
+
+
+def test_a_queue_is_told_with_waits_and_ends() -> None:
+    jobs = [trainjob(f"job-{number}", seconds="60", cpu="8") for number in range(3)]
+    outcome = simulate(jobs, nodes=2, size=Size(cpu="8"))
+    assert outcome.states == {"Complete": 3}
+    assert timedelta(minutes=3) <= outcome.took < timedelta(minutes=3, seconds=5)
+    waits = sorted(fate.waited or timedelta() for fate in outcome.fates)
+    assert [round(wait.total_seconds() / 60) for wait in waits] == [0, 1, 2]
+
+
+def test_what_does_not_end_in_time_is_told_too() -> None:
+    outcome = simulate([trainjob("long", seconds="forever")], nodes=2, within=timedelta(hours=1))
+    assert outcome.states == {"Unfinished": 1}
+    assert outcome.took == timedelta(hours=1)
+
+
+def test_the_same_seed_is_the_same_run_in_another_process() -> None:
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", RUN],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=120,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(told) == 1
