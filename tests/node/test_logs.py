@@ -79,6 +79,13 @@ def test_what_is_older_is_left_out(tmp_path: Path) -> None:
     later.write("stdout", b"new\n")
     later.close()
     assert read(made, since_seconds=60) == "new\n"
+    assert read(made, since_time=old + timedelta(days=1)) == "new\n"
+    assert read(made, since_time=old) == "old\nnew\n"
+
+
+def test_one_of_the_streams_alone(tmp_path: Path) -> None:
+    made = logs(tmp_path, ("stdout", b"1\n"), ("stderr", b"oops\n"), ("stdout", b"2\n"))
+    assert (read(made, stream="Stdout"), read(made, stream="Stderr")) == ("1\n2\n", "oops\n")
 
 
 def test_carriage_returns_and_long_lines_come_back_as_they_were(tmp_path: Path) -> None:

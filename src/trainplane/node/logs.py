@@ -162,12 +162,12 @@ class Logs:
         files = _files(path)
         if not files:
             raise FileNotFoundError(path)
-        since = clock.now() - timedelta(seconds=log.since_seconds) if log.since_seconds is not None else None
+        since = clock.now() - timedelta(seconds=log.since_seconds) if log.since_seconds is not None else log.since_time
         left = log.limit_bytes
         async for block in _blocks(files, path, log, writer if log.follow else None):
             out = b"".join(
                 (_stamp(time) + b" " + text if log.timestamps else text)
-                for time, text in _entries(block)
+                for time, text in _entries(block, log.stream.lower())
                 if since is None or time >= since
             )
             if left is not None:
@@ -283,13 +283,14 @@ def _lines(block: bytes) -> list[bytes]:
     return [line + b"\n" for line in block.split(b"\n")[:-1]]
 
 
-def _entries(block: bytes) -> Iterator[tuple[datetime, bytes]]:
-    """Each line's time, and its text as the container wrote it."""
+def _entries(block: bytes, wanted: str = "") -> Iterator[tuple[datetime, bytes]]:
+    """Each line's time, and its text as the container wrote it; of one stream alone where one is wanted."""
     for line in _lines(block):
         time, _, rest = line.partition(b" ")
-        _, _, rest = rest.partition(b" ")
+        stream, _, rest = rest.partition(b" ")
         tag, _, text = rest.partition(b" ")
-        yield _time(time), text if tag == b"F" else text.removesuffix(b"\n")
+        if not wanted or stream == wanted.encode():
+            yield _time(time), text if tag == b"F" else text.removesuffix(b"\n")
 
 
 def _stamp(time: datetime) -> bytes:

@@ -158,8 +158,13 @@ def _number(words: Mapping[str, str], name: str) -> int | None:
 
 
 def _time(word: str) -> datetime | None:
+    if not word:
+        return None
     try:
-        return datetime.fromisoformat(word) if word else None
+        time = datetime.fromisoformat(word)
+        if time.tzinfo is None:
+            raise ValueError("a time without a zone is many times")
+        return time
     except ValueError:
         raise BadRequest(f"sinceTime: {word!r} is not a time such as 2026-01-31T12:00:00Z") from None
 
