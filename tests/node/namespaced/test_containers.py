@@ -175,15 +175,26 @@ def test_a_terminal_becomes_the_programs_own(tmp_path: Path) -> None:
 
 
 def test_the_fork_servers_death_is_told_and_survived(tmp_path: Path) -> None:
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"the API")
+        writer.close()
+
     async def story() -> None:
         async with town(tmp_path) as here:
-            pod = await here.pod("p", "sleep", "9176")
-            os.kill(here.runner.processes[1], signal.SIGKILL)
-            assert (await pod.end()).signal == signal.SIGKILL
-            await until(lambda: _running("9176") == [], "the program's end")
-            again, output = await here.start(pod.box, ("sh", "-c", "getent hosts p.job; hostname -I"))
-            assert (await here.runner.wait(again)).code == 0
-            assert output.read_text(encoding="utf-8").count(pod.addresses[0]) == 2, "a box is made again, as it was"
+            door = await here.runner.listen(6443)
+            async with await asyncio.start_server(serve, sock=door):
+                for _ in range(2):
+                    pod = await here.pod("p", "sleep", "9176")
+                    os.kill(here.runner.processes[1], signal.SIGKILL)
+                    assert (await pod.end()).signal == signal.SIGKILL
+                    await until(lambda: _running("9176") == [], "the program's end")
+                    script = "getent hosts p.job; hostname -I; cat < /dev/tcp/10.244.0.1/6443"
+                    again, output = await here.start(pod.box, ("bash", "-c", script))
+                    assert (await here.runner.wait(again)).code == 0
+                    text = output.read_text(encoding="utf-8")
+                    assert text.count(pod.addresses[0]) == 2, "a box is made again, as it was"
+                    assert text.endswith("the API"), "and what listened to pods still does"
+                    await here.runner.remove(pod.box)
 
     asyncio.run(story())
 

@@ -21,8 +21,8 @@ def main() -> NoReturn:
     end = socket.socket(fileno=int(sys.argv[2]))
     os.set_inheritable(end.fileno(), False)
     try:
-        hello, _, _ = channel.receive(end)
-        _separate(end, hello)
+        hello, kept, _ = channel.receive(end)
+        _separate(end, hello, kept)
         pid = os.fork()
         if pid == 0:
             _serve(end, hello)
@@ -37,21 +37,33 @@ def main() -> NoReturn:
     os._exit(1)
 
 
-def _separate(end: socket.socket, hello: channel.Message) -> None:
-    """Leave the host's namespaces."""
-    hello["host_net"] = None
-    if not hello["rootless"]:
-        hello["host_net"] = open_namespace("net")
+def _separate(end: socket.socket, hello: channel.Message, kept: list[int]) -> None:
+    """Leave the host's namespaces; `kept` are the users and the network of a fork server that has ended, if any."""
+    hello["host_net"] = None if hello["rootless"] else open_namespace("net")
+    if hello["rootless"]:
+        _become_root(end, hello, kept)
+    # Its own names and shared memory too: it must be able to come back to them from those of a pod.
+    kernel.unshare(kernel.NEW_MOUNT | kernel.NEW_PID | kernel.NEW_UTS | kernel.NEW_IPC)
+    if kept:
+        kernel.setns(kept[1], kernel.NEW_NET)
+    else:
+        kernel.unshare(kernel.NEW_NET)
+    hello["is_new"] = not kept
+    for file in kept:
+        os.close(file)
+
+
+def _become_root(end: socket.socket, hello: channel.Message, kept: list[int]) -> None:
+    if kept:
+        kernel.setns(kept[0], kernel.NEW_USER)
     elif hello["ranges"]:
         kernel.unshare(kernel.NEW_USER)
         channel.send(end, {"event": "unshared"})
         channel.receive(end)
-        os.setresgid(0, 0, 0)
-        os.setresuid(0, 0, 0)
     else:
         become_root_of_own(os.getuid(), os.getgid())
-    # Its own names and shared memory too: it must be able to come back to them from those of a pod.
-    kernel.unshare(kernel.NEW_MOUNT | kernel.NEW_NET | kernel.NEW_PID | kernel.NEW_UTS | kernel.NEW_IPC)
+    os.setresgid(0, 0, 0)
+    os.setresuid(0, 0, 0)
 
 
 def _serve(end: socket.socket, hello: channel.Message) -> NoReturn:

@@ -47,6 +47,8 @@ class ForkServer:
         self._outgoing: deque[tuple[memoryview, list[int]]] = deque()
         self._number = 0
         self._is_writing = False
+        self._kept: list[int] = []
+        """The users and the network of the last one, open, so that the next one can go on in them."""
         self.pids: list[int] = []
         """The processes that hold it up: the one that waits for it, and itself."""
         self.has_users = True
@@ -86,10 +88,12 @@ class ForkServer:
 
     def _greet(self, end: socket.socket, hello: Message) -> None:
         end.settimeout(_READY_SECONDS)
-        channel.send(end, hello)
+        channel.send(end, hello, files=self._kept)
         while True:
-            said, _, pid = channel.receive(end)
+            said, files, pid = channel.receive(end)
             if said["event"] == "ready":
+                self._let_go()
+                self._kept = files
                 self.pids, self.has_users = [self._process.pid if self._process else 0, pid], said["users"]
                 return
             if said["event"] == "unshared":
@@ -185,7 +189,13 @@ class ForkServer:
         if self._end is not None:
             # The fork server reads the end of the stream and ends what it made.
             self._closed()
+        self._let_go()
         await self._bury()
+
+    def _let_go(self) -> None:
+        for file in self._kept:
+            os.close(file)
+        self._kept = []
 
     async def _bury(self) -> None:
         process, self._process = self._process, None

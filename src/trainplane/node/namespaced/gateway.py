@@ -42,6 +42,11 @@ class Gateway:
         self._environment = environment
         self._open: list[asyncio.BaseTransport | asyncio.Server] = []
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it serves."""
+        return bool(self._open)
+
     async def open(self) -> None:
         """Serve at the gateway of a network that was just made."""
         loop = asyncio.get_running_loop()

@@ -30,17 +30,21 @@ class Network:
     A pod's link is not taken away: it goes with the pod's namespace, and to wait for that takes 20 ms.
     """
 
-    def __init__(self, gateway: str) -> None:
+    def __init__(self, gateway: str, *, is_new: bool) -> None:
         self.gateway = gateway
+        self._netlink = Netlink()
+        if is_new:
+            self._set_up()
+        self._bridge = socket.if_nametoindex(BRIDGE)
+
+    def _set_up(self) -> None:
         # Forwarding with nowhere to forward to answers at once that the network is unreachable; without it, silence.
         _try_setting("net/ipv4/ip_forward", "1")
         _try_setting("net/ipv4/icmp_ratelimit", "0")
         _try_setting("net/ipv4/ip_unprivileged_port_start", "0")
         _try_setting("net/ipv6/conf/default/disable_ipv6", "1")
-        self._netlink = Netlink()
-        self._netlink.ask(bridge(BRIDGE, hardware=b"\x02\x00" + socket.inet_aton(gateway)), up(_LOOPBACK))
-        self._bridge = socket.if_nametoindex(BRIDGE)
-        self._netlink.ask(address(self._bridge, ip=gateway, prefix=PREFIX))
+        self._netlink.ask(bridge(BRIDGE, hardware=b"\x02\x00" + socket.inet_aton(self.gateway)), up(_LOOPBACK))
+        self._netlink.ask(address(socket.if_nametoindex(BRIDGE), ip=self.gateway, prefix=PREFIX))
 
     def attach(self, namespace: int, *, home: int, ip: str, link: str) -> None:
         """Give the network namespace of an open file an `eth0` with this address; `home` is the one to come back to."""

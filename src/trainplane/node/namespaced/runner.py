@@ -159,7 +159,8 @@ class NamespacedRunner:
                 has_users=self._server.has_users,
                 has_egress=self._egress,
             )
-            await self._gateway.open()
+            if not self._gateway.is_open:
+                await self._gateway.open()
 
     def _known_orders(self) -> Orders:
         if self._orders is None:
@@ -269,8 +270,7 @@ class NamespacedRunner:
             ended.set_result(Exit(clock.now(), message["code"], message["signal"], message["oom"]))
 
     def _lost(self) -> None:
-        """The fork server is gone, and with it every container."""
-        self._gateway.close()
+        """The fork server is gone, and with it every container; the pods' network is kept for the next one."""
         for begun in self._begun.values():
             if not begun.done():
                 begun.set_exception(NotStarted(CREATE_ERROR, "the fork server has ended"))
@@ -356,6 +356,7 @@ class NamespacedRunner:
 
     async def close(self) -> None:
         """End everything, the fork server too."""
+        self._gateway.close()
         await self._server.stop()
         await asyncio.to_thread(self._notes.sweep)
 

@@ -50,7 +50,7 @@ class Server:
 
     def __init__(self, end: socket.socket, hello: Message) -> None:
         self._end = end
-        self._network = Network(hello["gateway"])
+        self._network = Network(hello["gateway"], is_new=hello["is_new"])
         self._home = {kind: open_namespace(kind) for kind in ("net", "uts", "ipc", "pid")}
         self._open_files: tuple[int, int] = hello["open_files"]
         self._groups = cgroups.restored(hello["cgroups"])
@@ -85,7 +85,11 @@ class Server:
         gc.freeze()
         try:
             with contextlib.suppress(channel.Closed):
-                channel.send(self._end, {"event": "ready", "users": _can_make_users()}, pid=os.getpid())
+                # Whoever comes after this one can go on in its network, to which others have open sockets.
+                users = open_namespace("user")
+                ready = {"event": "ready", "users": _can_make_users()}
+                channel.send(self._end, ready, files=[users, self._home["net"]], pid=os.getpid())
+                os.close(users)
                 while True:
                     self._turn()
         finally:
