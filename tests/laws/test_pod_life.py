@@ -1,117 +1,12 @@
 """Laws of a pod's life, whatever its containers do: it is never stuck, nothing starts too early, ends stay ends."""
 
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainplane.node.lifecycle import Clear, Forget, Prepare, Start, StartOver, Step, Stop, decide
-from trainplane.node.restarts import Pace, next_back_off
-from trainplane.node.runner import Exit
-from trainplane.node.seen import Life, Scene, Seen
-from trainplane.node.status import stamp
+from tests.node.stage import OVER, Raw, Stage
+from trainplane.node.restarts import Pace
 
-Raw = dict[str, Any]
-NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PACE = Pace(first=1.0, most=8.0)
-TURNS = 400
-OVER = ("Succeeded", "Failed")
-
-
-@dataclass
-class Stage:
-    """A node that only plays: containers run for as long, and end as well, as their script says."""
-
-    pod: Raw
-    script: dict[str, list[tuple[int, int]]]
-    """Seconds and exit code of each life of a container; the last one is played again and again."""
-    now: datetime = NOW
-    scene: Scene = field(default_factory=Scene)
-    ends: dict[str, tuple[datetime, Exit]] = field(default_factory=dict)
-    starts: list[str] = field(default_factory=list)
-    phases: list[str] = field(default_factory=list)
-    is_forgotten: bool = False
-
-    def play(self, *, delete_after: int | None) -> None:
-        for turn_number in range(TURNS):
-            if turn_number == delete_after:
-                self.pod["metadata"] |= {"deletionTimestamp": stamp(self.now), "deletionGracePeriodSeconds": 2}
-            turn = decide(self.pod, self.scene, self.now, pace=PACE)
-            self.scene = turn.scene
-            for step in turn.steps:
-                self.do(step)
-            if turn.steps and not self.is_forgotten:
-                continue
-            self.pod["status"] = turn.status
-            self.phases.append(turn.status["phase"])
-            if self.is_forgotten or (turn.status["phase"] in OVER and self.scene.cleared):
-                return
-            due = [time for time, _ in self.ends.values()]
-            if turn.again is not None:
-                due.append(self.now + turn.again)
-            assert due or (delete_after is not None and turn_number < delete_after), f"stuck: {turn.status}"
-            if due:
-                self.advance(min(due))
-
-    def advance(self, to: datetime) -> None:
-        self.now = max(self.now, to)
-        for name, (time, exit_) in list(self.ends.items()):
-            if time <= self.now:
-                seen = self.scene.of(name)
-                assert seen.life
-                del self.ends[name]
-                ended = replace(seen, life=seen.life.with_exit(replace(exit_, at=time)), stopping=False)
-                self.scene = self.scene.with_container(name, ended)
-
-    def do(self, step: Step) -> None:
-        match step:
-            case Prepare():
-                self.scene = replace(self.scene, addresses=("10.0.0.2",))
-            case Start(name):
-                self.start(name)
-            case Stop(name, grace, _):
-                self.scene = self.scene.with_container(name, replace(self.scene.of(name), stopping=True))
-                self.scene = replace(self.scene, asked=self.scene.asked or self.now)
-                end = min(self.ends[name][0], self.now + timedelta(seconds=grace))
-                self.ends[name] = (end, Exit(end, signal=15))
-            case Clear():
-                assert not self.ends, "cleared while something runs"
-                self.scene = replace(self.scene, cleared=True)
-            case Forget():
-                assert self.scene.cleared
-                self.is_forgotten = True
-            case StartOver():
-                raise AssertionError("no container has such a rule")
-
-    def start(self, name: str) -> None:
-        seen = self.scene.of(name)
-        assert not seen.is_running, f"{name} is started twice"
-        assert not self.pod["metadata"].get("deletionTimestamp"), f"{name} is started in a pod that goes"
-        self.may_start(name)
-        lives = self.starts.count(name)
-        seconds, code = self.script[name][min(lives, len(self.script[name]) - 1)]
-        self.starts.append(name)
-        end = self.now + timedelta(seconds=seconds)
-        self.ends[name] = (end, Exit(end, code=code))
-        back_off = next_back_off(seen, self.now, pace=PACE) if seen.life else None
-        new = Seen(Life(self.now), last=seen.life, restarts=lives, back_off=back_off)
-        self.scene = self.scene.with_container(name, new)
-
-    def may_start(self, name: str) -> None:
-        """Whatever comes before a container has been done, or goes on beside it."""
-        if self.scene.initialized:
-            return
-        for container in self.pod["spec"].get("initContainers") or ():
-            if container["name"] == name:
-                return
-            seen = self.scene.of(container["name"])
-            if container.get("restartPolicy") == "Always":
-                assert seen.life, f"{name} came before the sidecar {container['name']}"
-            else:
-                done = seen.life is not None and seen.life.ended is not None and not seen.life.code
-                assert done, f"{name} came before {container['name']}"
 
 
 @st.composite
@@ -133,7 +28,7 @@ def stages(draw: st.DrawFn) -> Stage:
     life = st.tuples(st.integers(0, 20), st.sampled_from([0, 0, 1, 137]))
     script = {each["name"]: draw(st.lists(life, min_size=1, max_size=3)) for each in (*init, *apps)}
     metadata = {"name": "p", "namespace": "ns", "uid": "u"}
-    return Stage({"metadata": metadata, "spec": spec, "status": {}}, script)
+    return Stage({"metadata": metadata, "spec": spec, "status": {}}, script, PACE)
 
 
 @given(stages(), st.none() | st.integers(0, 30))
