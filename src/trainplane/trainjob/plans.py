@@ -7,7 +7,7 @@ from trainplane.api.meta import Raw
 from trainplane.trainjob.pipeline import Surroundings, build
 from trainplane.trainjob.plan import Plan
 
-MOST = 512
+MOST = 128
 """How many are remembered; a Plan is as large as what it becomes."""
 
 
@@ -25,6 +25,10 @@ class Plans:
 
     def __init__(self) -> None:
         self._made: OrderedDict[str, _Made] = OrderedDict()
+
+    def forget(self, job: Raw) -> None:
+        """A TrainJob has ended: nobody asks for its Plan any more."""
+        self._made.pop(job["metadata"].get("uid", ""), None)
 
     def build(self, job: Raw, runtime: Raw, around: Surroundings) -> Plan:
         """The Plan of a TrainJob, built anew only where something has changed that it comes from; raises Refused."""
