@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clusters import PATIENCE, Clusters
+from tests.cli.clusters import PATIENCE, Clusters, eventually
 
 
 def without_namespaces(clusters: Clusters, kind: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -68,3 +68,27 @@ def test_a_folder_that_is_a_file_is_named(clusters: Clusters, tmp_path: Path) ->
     file.touch()
     done = clusters.run("doctor", "--data", str(file / "data"), code=1)
     assert f"{file} cannot be written" in done.stdout
+
+
+def test_pods_of_every_node_measure_each_other_and_are_removed(clusters: Clusters) -> None:
+    clusters.up("--nodes", "2")
+    ssh = ["--ssh"] if shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin") else []
+    done = clusters.run("doctor", "network", "--nodes", "2", "--seconds", "0.1", *ssh, "-o", "json")
+    said = json.loads(done.stdout)
+    assert said["healthy"]
+    assert sorted(each["node"] for each in said["nodes"]) == ["node-0", "node-1"]
+    assert [(link["from"], link["to"]) for link in said["links"]] == [(0, 1), (1, 0)]
+    assert all(link["bytesPerSecond"] > 1e6 and link["dnsSeconds"] < 5 for link in said["links"])
+    assert all((link["sshSeconds"] is not None) == bool(ssh) for link in said["links"])
+    left = ("get", "jobsets,pods,secrets,configmaps", "-l", "!kubernetes.io/config", "-o", "name")
+    eventually(lambda: "doctor-network" not in clusters.kubectl(*left), "the removal of all that was made")
+
+
+def test_who_cannot_take_part_is_named_with_the_cause(clusters: Clusters, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    clusters.up("--nodes", "2", "--image", f"empty/*={tmp_path / 'empty'}")
+    too_many = clusters.refusal("doctor", "network", "--nodes", "5")
+    assert too_many.startswith("the cluster has 2 nodes that take pods, and 5 are asked for; start it again with:")
+    done = clusters.run("doctor", "network", "--image", "empty/x", "--wait", "1", code=1)
+    assert "#0 (node-" in done.stdout
+    assert "said nothing: StartError: 'python' cannot be run" in done.stdout

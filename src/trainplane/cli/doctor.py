@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trainplane.cli.clusters import Cluster, of_cluster
+from trainplane.cli.network import network
 from trainplane.cli.output import output_option
 
 if TYPE_CHECKING:
@@ -68,3 +69,6 @@ def _verdict(seen: "Survey") -> str:
     lacking = ", ".join(each.name for each in seen.missing)
     so = "" if seen.runner == "namespaced" else "; pods would run as plain processes that see each other and your files"
     return click.style(f"missing: {lacking}{so}", fg="red")
+
+
+doctor.add_command(network)
