@@ -67,6 +67,9 @@ def test_the_first_rank_that_fails_is_named_with_its_last_lines_and_what_to_do(u
     assert '"reason":"ImportError"' in told
     assert '"message":"import error, exit code 1"' in told
     assert "no_such_module" not in told
+    events = up.kubectl("get", "events", "--field-selector", "reason=TrainJobFailed")
+    assert "failed first: import error, exit code 1" in events
+    assert "(import error, exit code 1) ended with exit code 1" in up.run("why", "boom").stdout
 
 
 def test_ctrl_c_stops_the_job_and_leaves_nothing(up: Clusters) -> None:

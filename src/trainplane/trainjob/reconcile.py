@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
+from trainplane.api.failure import ADVICE, CONDITION, first_failure
 from trainplane.api.kinds import CRD_KINDS
 from trainplane.api.meta import Raw
 from trainplane.api.roles import find_roles
@@ -27,6 +28,7 @@ from trainplane.trainjob.trouble import Trouble, below
 
 JOBSET_GROUP = "jobset.x-k8s.io"
 JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
+FAILED = "TrainJobFailed"
 LONGEST_NOTE = 1024
 """As much text as an Event takes."""
 PAUSE = 0.1
@@ -85,6 +87,8 @@ def reconcile(
     suspended = suspension(dict(old), suspend=bool(job["spec"].get("suspend")), now=now)
     status, left = deadline(job, from_jobset(suspended, jobset, now), now)
     over = finished(status)
+    if over and plans:
+        plans.forget(job)
     wanted = Wanted([]) if over else want(job, view, jobset, elastic_jobset=elastic_jobset, plans=plans or Plans())
     actions = [*wanted.actions, *ended_by_deadline(status, jobset)]
     trouble = None if finished(status) else wanted.trouble or below(jobset, view)
@@ -104,6 +108,8 @@ def reconcile(
     status = sized(summarize(status, scene, why=asked if why else None), wanted.plan, jobset, view)
     if status != old:
         actions.append(SetStatus(Ref.of(job), status, job["metadata"].get("uid", ""), can_wait=trouble is None))
+    if has_failed(status) and not has_failed(old) and (first := first_failure(judged_pods(jobset, view))):
+        actions.append(Record(Ref.of(job), "Warning", FAILED, cut(f"{first.told()}; {ADVICE[first.kind]}")))
     kept_for = expiry(job, status, now)
     if kept_for is not None and kept_for <= timedelta(0):
         actions.append(Delete(Ref.of(job), job["metadata"].get("uid", "")))
@@ -184,6 +190,21 @@ def own_jobset(job: Raw, view: View) -> Raw | None:
     metadata = job["metadata"]
     found = view.get(Ref(JOBSET_GROUP, "JobSet", metadata.get("namespace", ""), metadata["name"]))
     return found if found and is_controlled_by(found, job) else None
+
+
+def judged_pods(jobset: Raw | None, view: View) -> list[Raw]:
+    """The pods of which their nodes say how they failed; other clusters' nodes say no such thing."""
+    jobs = view.controlled_by(jobset["metadata"].get("uid", "")) if jobset else []
+    pods = [pod for job in jobs for pod in view.controlled_by(job["metadata"].get("uid", ""))]
+    return [
+        pod for pod in pods if any(each.get("type") == CONDITION for each in at(pod, ("status", "conditions")) or ())
+    ]
+
+
+def has_failed(status: Raw) -> bool:
+    """Whether a TrainJob's status says that it has failed."""
+    conditions = status.get("conditions") or ()
+    return any(each["type"] == "Failed" and each["status"] == "True" for each in conditions)
 
 
 def ended_by_deadline(status: Raw, jobset: Raw | None) -> Iterator[Action]:

@@ -1,6 +1,8 @@
 """Causes of jobs that have failed: the deadline, restarts that are used up, the pod that failed first."""
 
 from trainplane.api.core import DISRUPTION_TARGET, FAILED
+from trainplane.api.failure import ADVICE, ExitClass, first_failure
+from trainplane.api.failure import CONDITION as FAILURE
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.reconcile.view import Ref
@@ -61,7 +63,7 @@ def job_failed(scene: Scene) -> Cause | None:
     return Cause(
         "JobFailed",
         f"the job failed because {how_failed(pod)}",
-        f"read the log (kubectl logs {pod['metadata']['name']}), correct what fails, and create the job again",
+        f"read the log (kubectl logs {pod['metadata']['name']}), {advice(pod)}, and create the job again",
         since,
         (Ref.of(pod),),
     )
@@ -70,7 +72,16 @@ def job_failed(scene: Scene) -> Cause | None:
 def first_failed(scene: Scene) -> Raw | None:
     """The pod that failed first by itself: the others often fail because of it."""
     failed = [pod for pod in scene.all_pods if look(pod, "status", "phase") == FAILED]
+    by_itself = [pod for pod in failed if condition(pod, DISRUPTION_TARGET) is None]
+    if by_itself and (first := first_failure(by_itself)):
+        return next(pod for pod in by_itself if pod["metadata"]["name"] == first.pod)
     return min(failed, key=lambda pod: (condition(pod, DISRUPTION_TARGET) is not None, _when(pod)), default=None)
+
+
+def advice(pod: Raw) -> str:
+    """What to do about a failed pod, by what its node says of it."""
+    said = condition(pod, FAILURE) or {}
+    return ADVICE[ExitClass(said["reason"])] if said.get("reason") in set(ExitClass) else "correct what fails"
 
 
 def _when(pod: Raw) -> str:
@@ -84,7 +95,9 @@ def how_failed(pod: Raw) -> str:
     for status, _ in containers(pod):
         end = ended(status)
         if end and end.get("exitCode"):
-            return f"{where} ended with {exit_of(status, end)}"
+            said = condition(pod, FAILURE)
+            more = f" on {look(pod, 'spec', 'nodeName')} ({said['message']})" if said else ""
+            return f"{where}{more} ended with {exit_of(status, end)}"
     what = look(pod, "status", "reason") or "no reason given"
     return f"{where} failed ({quoted(what)}): {quoted(look(pod, 'status', 'message'))}".removesuffix(": ")
 
