@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bench.measure import Row
+from trainplane.control.live import Live
 from trainplane.gang.schedule import Scheduler
 from trainplane.reconcile.decision import Bind
-from trainplane.reconcile.view import View
+from trainplane.reconcile.view import Ref, View
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MADE = "2025-12-31T23:59:59Z"
@@ -127,15 +128,15 @@ def looking() -> Row:
         told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": MADE}
         raw["status"]["conditions"] = [{**told, "message": "0/400 nodes are available: 400 Insufficient cpu."}]
     queue = [group(5_000 + i, 4) for i in range(4_000)]
-    scheduler, full = Scheduler(), [*objects, *queue, *waiting]
+    scheduler, live = Scheduler(), Live([*objects, *queue, *waiting])
     start = time.process_time()
-    scheduler.schedule(View(full), NOW)
+    scheduler.schedule(live, NOW)
     first = time.process_time() - start
     taken = []
     for i in range(ROUNDS):
-        view = View([raw for raw in full if raw["metadata"]["name"] not in {f"train-{n}" for n in range(i + 1)}])
+        live.remove(Ref("", "Pod", "ml", f"train-{i}"))
         start = time.process_time()
-        scheduler.schedule(view, NOW)
+        scheduler.schedule(live, NOW)
         taken.append(time.process_time() - start)
     figure = statistics.median(taken)
     return Row(

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainplane.control.live import Live
+from trainplane.reconcile.news import News
 from trainplane.reconcile.view import Ref, View
 
 Raw = dict[str, Any]
@@ -64,6 +65,38 @@ def test_it_shows_what_a_view_of_the_same_objects_shows(steps: list[tuple[bool, 
             for name in NAMES:
                 ref = Ref(group, kind, space, name)
                 assert live.get(ref) == view.get(ref)
+
+
+@given(steps=STEPS, every=st.integers(1, 5))
+def test_who_asks_for_news_now_and_then_misses_nothing(steps: list[tuple[bool, Raw]], every: int) -> None:
+    live, news, known = Live(), News(), dict[Ref, Raw]()
+    for number, (there, raw) in enumerate(steps):
+        live.put(raw) if there else live.remove(Ref.of(raw))
+        if number % every and raw is not steps[-1][1]:
+            continue
+        changed = news.of(live, "", "Pod")
+        if changed is None:
+            known = {Ref.of(each): each for each in live.all("", "Pod")}
+        for ref in changed or ():
+            known.pop(ref, None)
+            if found := live.get(ref):
+                known[ref] = found
+        assert ordered(known.values()) == ordered(live.all("", "Pod"))
+
+
+def test_news_are_of_one_view_and_not_for_ever() -> None:
+    live, news = Live(), News()
+    pods = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{number}"}} for number in range(9000)]
+    assert news.of(live, "", "Pod") is None
+    live.put(pods[0])
+    assert news.of(live, "", "Pod") == [Ref.of(pods[0])]
+    assert news.of(live, "", "Pod") == []
+    for pod in pods:
+        live.put(pod)
+    assert news.of(live, "", "Pod") is None, "too much has happened"
+    assert news.of(live, "", "Pod") == []
+    assert news.of(Live(), "", "Pod") is None, "another View, of which nothing is known"
+    assert news.of(live, "", "Pod") is None
 
 
 def test_it_follows_every_way_to_look_at_a_view() -> None:

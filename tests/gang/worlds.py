@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from trainplane.control.live import Live
+from trainplane.gang.fit import COSCHEDULING, VOLCANO
 from trainplane.gang.schedule import Scheduler
 from trainplane.reconcile.decision import Bind, Decision, Delete, Patch
 from trainplane.reconcile.view import Ref, View
@@ -132,6 +134,9 @@ def deleted(decision: Decision) -> set[str]:
     return {action.ref.name for action in decision.actions if isinstance(action, Delete)}
 
 
+KINDS = (("", "Pod"), ("", "Node"), ("", "Namespace"), (COSCHEDULING, "PodGroup"), (VOLCANO, "PodGroup"))
+
+
 class Day:
     """A cluster on virtual time: pods run for as long as they are told, and the scheduler looks whenever one ends."""
 
@@ -139,6 +144,7 @@ class Day:
         self.objects = {Ref.of(raw): raw for raw in objects}
         self.lengths = lengths
         self.scheduler = Scheduler()
+        self.live = Live()
         self.now = T0
         self.started: dict[str, datetime] = {}
         self.ends: dict[Ref, datetime] = {}
@@ -152,7 +158,12 @@ class Day:
 
     def look(self) -> Decision:
         """Let the scheduler decide, and do as it says."""
-        decision = self.scheduler.schedule(View(self.objects.values()), self.now)
+        for gone in {Ref.of(raw) for kind in KINDS for raw in self.live.all(*kind)} - self.objects.keys():
+            self.live.remove(gone)
+        for ref, raw in self.objects.items():
+            if self.live.get(ref) is not raw:
+                self.live.put(raw)
+        decision = self.scheduler.schedule(self.live, self.now)
         for action in decision.actions:
             if isinstance(action, Bind):
                 raw = self.objects[action.pod]

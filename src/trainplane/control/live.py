@@ -6,12 +6,31 @@ from trainplane.api.meta import Raw
 from trainplane.reconcile.view import EVENTS, Ref, View
 
 _Index = dict[str, dict[Ref, Raw]]
+_NEWS = 8192
+"""How many changes of a kind are told; who asks less often looks at everything."""
+
+
+class _News:
+    """The changes of a kind, numbered in the order in which they came."""
+
+    __slots__ = ("first", "refs")
+
+    def __init__(self) -> None:
+        self.first = 0
+        self.refs: list[Ref] = []
+
+    def add(self, ref: Ref) -> None:
+        """One more change."""
+        self.refs.append(ref)
+        if len(self.refs) > _NEWS:
+            self.first += _NEWS // 2
+            del self.refs[: _NEWS // 2]
 
 
 class Live(View):
     """A View with objects that come, change and go; each costs as much as it has owners, however many there are."""
 
-    __slots__ = ("_about", "_children", "_everything", "_kinds", "_owned")
+    __slots__ = ("_about", "_children", "_everything", "_kinds", "_news", "_owned")
 
     def __init__(self, objects: Iterable[Raw] = ()) -> None:
         super().__init__()
@@ -20,6 +39,7 @@ class Live(View):
         self._children: _Index = {}
         self._owned: _Index = {}
         self._about: _Index = {}
+        self._news: dict[tuple[str, str], _News] = {}
         for raw in objects:
             self.put(raw)
 
@@ -52,6 +72,14 @@ class Live(View):
         """The events about the object of this uid."""
         return list(self._about.get(uid, {}).values())
 
+    def news(self, group: str, kind: str, *, since: int) -> tuple[int, list[Ref] | None]:
+        """What came, changed or went of a kind since a number, and the next number; None where that is too long ago."""
+        news = self._news.setdefault((group, kind), _News())
+        end = news.first + len(news.refs)
+        if not news.first <= since <= end:
+            return end, None
+        return end, list(dict.fromkeys(news.refs[since - news.first :]))
+
     def put(self, raw: Raw) -> Raw | None:
         """Let the object be as it is here; returns what it was."""
         ref = Ref.of(raw)
@@ -60,6 +88,7 @@ class Live(View):
             self._unlink(ref, before, unless=raw)
         self._everything[ref] = raw
         self._kinds.setdefault((ref.group, ref.kind), {}).setdefault(ref.namespace, {})[ref] = raw
+        self._tell(ref)
         for index, uid in self._links(ref, raw):
             index.setdefault(uid, {})[ref] = raw
         return before
@@ -69,6 +98,7 @@ class Live(View):
         before = self._everything.pop(ref, None)
         if before is not None:
             self._unlink(ref, before)
+            self._tell(ref)
             spaces = self._kinds[ref.group, ref.kind]
             del spaces[ref.namespace][ref]
             if not spaces[ref.namespace]:
@@ -78,6 +108,11 @@ class Live(View):
     def refs(self, group: str, kind: str) -> list[Ref]:
         """The way to every object of a kind."""
         return [ref for objects in self._kinds.get((group, kind), {}).values() for ref in objects]
+
+    def _tell(self, ref: Ref) -> None:
+        # Nobody is told of a kind that nobody has asked for yet.
+        if news := self._news.get((ref.group, ref.kind)):
+            news.add(ref)
 
     def _links(self, ref: Ref, raw: Raw) -> Iterator[tuple[_Index, str]]:
         """Under which uids an object is found, and in which index."""

@@ -98,25 +98,26 @@ for PodGroups whose pods did not move, and for lone pods that are the same."""
 def gangs(ledger: Ledger, view: View, known: Known, *, schedulers: frozenset[str]) -> Iterator[Gang]:
     """Every gang with pods that wait for a node; `known` is brought up to date."""
     for pod in ledger.singles.values():
-        if pod.waiting and pod.scheduler in schedulers:
+        if pod.scheduler in schedulers:
             lone = known.get(pod.uid)
             if lone is None or lone.waiting[0] is not pod:
                 queue = pod.queue or DEFAULT_QUEUE
                 lone = Gang(_full(pod.ref), pod.ref, queue, pod.priority, pod.created, [pod], [], 1)
                 known[pod.uid] = lone
             yield lone
-    if len(known) > len(ledger.groups) + len(ledger.singles) + _SLACK:
+    if len(known) > len(ledger.queued) + len(ledger.singles) + _SLACK:
         for gone in [key for key in known if isinstance(key, str) and key not in ledger.singles]:
             del known[gone]
     for key in ledger.moved:
         known.pop(key, None)
-    for key, members in ledger.groups.items():
+    for key in ledger.queued:
         if key in known:
             found = known[key]
             if found is None or _is_current(found, view):
                 if found is not None:
                     yield found
                 continue
+        members = ledger.groups[key]
         waiting = [pod for pod in members.values() if pod.waiting and pod.scheduler in schedulers]
         found = known[key] = gang(key, list(members.values()), waiting, view) if waiting else None
         if found is not None:

@@ -10,7 +10,8 @@ from trainplane.api.quantity import QuantityError
 from trainplane.api.selectors import SelectorError
 from trainplane.gang.affinity import Term
 from trainplane.gang.fit import GroupKey, Node, Pod, Shape, Shapes, read_node, read_pod
-from trainplane.reconcile.view import View
+from trainplane.reconcile.news import News
+from trainplane.reconcile.view import Ref, View
 
 _MOST_TALLIES = 256
 _MOST_SHAPES = 8192
@@ -24,12 +25,17 @@ class Ledger:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         """In the order of their names."""
+        self.total: dict[str, int] = {}
+        """What all of them have to give."""
         self.by_name: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self.groups: dict[GroupKey, dict[str, Pod]] = defaultdict(dict)
         self.where: dict[str, Node] = {}
         """The node of every pod that holds one, on trial or for good."""
         self.singles: dict[str, Pod] = {}
+        """Pods without a PodGroup that wait for a node."""
+        self.queued: dict[GroupKey, int] = {}
+        """How many pods of a PodGroup wait for a node, where any does."""
         self.gated: dict[str, Pod] = {}
         self.unreadable: dict[str, tuple[Raw, str]] = {}
         """Pods that cannot be understood, and why."""
@@ -49,24 +55,31 @@ class Ledger:
         self._node_facts: dict[str, tuple[Any, ...]] = {}
         self._tallies: dict[Terms, dict[str, int]] = {}
         self._journal: list[Callable[[], None]] = []
+        self._news = News()
+        self._uids: dict[Ref, str] = {}
 
     def refresh(self, view: View) -> None:
-        """Bring everything up to the View; what did not change costs next to nothing."""
+        """Bring everything up to the View; what did not change costs nothing where the View tells of changes."""
         if len(self.shapes) > _MOST_SHAPES:
             self.shapes.clear()
-        self._refresh_nodes(view)
-        self._refresh_namespaces(view)
-        seen = 0
-        for raw in view.all("", "Pod"):
-            seen += 1
-            metadata = raw["metadata"]
-            uid = metadata.get("uid") or f"{metadata.get('namespace', '')}/{metadata['name']}"
-            known = self.pods.get(uid)
-            if known is not None and known.raw is raw:
-                continue
-            self._note(uid, raw)
-        if seen != len(self.pods) + len(self.unreadable):
-            self._forget_missing(view)
+        if self._news.of(view, "", "Node") != []:
+            self._refresh_nodes(view)
+        if self._news.of(view, "", "Namespace") != []:
+            self._refresh_namespaces(view)
+        changed = self._news.of(view, "", "Pod")
+        if changed is None:
+            there = {Ref.of(raw): raw for raw in view.all("", "Pod")}
+            for ref in self._uids.keys() - there.keys():
+                self._forget(self._uids.pop(ref))
+            for ref, raw in there.items():
+                self._note(ref, raw)
+        else:
+            for ref in changed:
+                found = view.get(ref)
+                if found is not None:
+                    self._note(ref, found)
+                elif ref in self._uids:
+                    self._forget(self._uids.pop(ref))
 
     def _refresh_nodes(self, view: View) -> None:
         raws = sorted(view.all("", "Node"), key=lambda raw: str(raw["metadata"]["name"]))
@@ -89,6 +102,10 @@ class Ledger:
                 # A node that does not say what it has is not one to place pods on.
                 continue
         self.by_name = {node.name: node for node in self.nodes}
+        self.total = {}
+        for node in self.nodes:
+            for name, amount in node.allocatable.items():
+                self.total[name] = self.total.get(name, 0) + amount
         for pod in self.pods.values():
             pod.shape.verdicts.clear()
             self._hold(pod)
@@ -99,8 +116,14 @@ class Ledger:
             self.namespaces = now
             self._tallies.clear()
 
-    def _note(self, uid: str, raw: Raw) -> None:
-        self._forget(uid)
+    def _note(self, ref: Ref, raw: Raw) -> None:
+        uid = raw["metadata"].get("uid") or f"{ref.namespace}/{ref.name}"
+        known = self.pods.get(uid)
+        if known is not None and known.raw is raw:
+            return
+        # Another pod of the same name may have taken its place.
+        self._forget(self._uids.get(ref, uid))
+        self._uids[ref] = uid
         try:
             pod = read_pod(raw, self.shapes)
         except (QuantityError, SelectorError) as error:
@@ -109,11 +132,13 @@ class Ledger:
         self.pods[uid] = pod
         if pod.gated:
             self.gated[uid] = pod
-        if pod.group is None:
-            self.singles[uid] = pod
-        else:
+        if pod.group is not None:
             self.groups[pod.group][uid] = pod
             self.moved.add(pod.group)
+            if pod.waiting:
+                _add(self.queued, pod.group, 1)
+        elif pod.waiting:
+            self.singles[uid] = pod
         self._hold(pod)
 
     def _hold(self, pod: Pod) -> None:
@@ -134,16 +159,10 @@ class Ledger:
             members.pop(uid, None)
             if not members:
                 del self.groups[pod.group]
+            if pod.waiting:
+                _add(self.queued, pod.group, -1)
         if node := self.where.get(uid):
             self._remove(pod, node)
-
-    def _forget_missing(self, view: View) -> None:
-        there = {
-            metadata.get("uid") or f"{metadata.get('namespace', '')}/{metadata['name']}"
-            for metadata in [raw["metadata"] for raw in view.all("", "Pod")]
-        }
-        for uid in [*(self.pods.keys() - there), *(self.unreadable.keys() - there)]:
-            self._forget(uid)
 
     def place(self, pod: Pod, node: Node) -> None:
         """Place a pod on trial."""

@@ -55,10 +55,7 @@ class Queues:
         self.by_name = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
         for raw in view.all(VOLCANO, "Queue"):
             self.by_name[raw["metadata"]["name"]] = read_queue(raw)
-        self.total: dict[str, int] = {}
-        for node in ledger.nodes:
-            for name, amount in node.allocatable.items():
-                self.total[name] = self.total.get(name, 0) + amount
+        self.total = ledger.total
         if len(self.by_name) == 1 and not self.by_name[DEFAULT_QUEUE].capability:
             # One queue without a limit has nothing to be compared with.
             return

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainplane.api.meta import Raw
 from trainplane.api.quantity import Amount
 from trainplane.api.ref import Ref
 from trainplane.api.scheduling import COSCHEDULING_SCHEDULER, VOLCANO_SCHEDULER
@@ -21,7 +20,7 @@ from trainplane.gang.explain import (
     tell,
     told_at,
 )
-from trainplane.gang.fit import COSCHEDULING, VOLCANO, GroupKey, Node, Pod
+from trainplane.gang.fit import COSCHEDULING, VOLCANO, Node, Pod
 from trainplane.gang.gangs import Gang, Known, gangs, requested
 from trainplane.gang.groups import status
 from trainplane.gang.ledger import Ledger
@@ -33,6 +32,7 @@ from trainplane.gang.score import Strategy
 from trainplane.gang.volumes import missing, reachable
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import Action, Bind, Decision, Record, SetStatus
+from trainplane.reconcile.news import News
 from trainplane.reconcile.view import View
 
 SCHEDULERS = frozenset(("", "default-scheduler", COSCHEDULING_SCHEDULER, VOLCANO_SCHEDULER, "trainplane"))
@@ -61,7 +61,7 @@ class Scheduler:
         self.schedulers = schedulers
         self.ends = ends
         self.patience = patience
-        self.groups: dict[GroupKey, Raw] = {}
+        self.news = News()
         self.known: Known = {}
 
     def schedule(self, view: View, now: datetime) -> Decision:
@@ -76,17 +76,18 @@ class Scheduler:
         return Decision.of([*look.actions, *self._statuses(view, now)], again=look.again)
 
     def _statuses(self, view: View, now: datetime) -> Iterable[Action]:
-        seen: dict[GroupKey, Raw] = {}
+        refs: dict[Ref, None] = {}
         for api in (COSCHEDULING, VOLCANO):
-            for raw in view.all(api, "PodGroup"):
-                key = (api, raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
-                seen[key] = raw
-                if self.groups.get(key) is raw and key not in self.ledger.moved:
-                    continue
-                new = status(raw, self.ledger.groups.get(key, {}).values(), api, now)
+            changed = self.news.of(view, api, "PodGroup")
+            refs |= dict.fromkeys(map(Ref.of, view.all(api, "PodGroup")) if changed is None else changed)
+        refs |= dict.fromkeys(Ref(api, "PodGroup", *names) for api, *names in sorted(self.ledger.moved))
+        for ref in refs:
+            raw = view.get(ref)
+            if raw is not None:
+                pods = self.ledger.groups.get((ref.group, ref.namespace, ref.name), {}).values()
+                new = status(raw, pods, ref.group, now)
                 if new != (raw.get("status") or {}):
-                    yield SetStatus(Ref.of(raw), new, raw["metadata"].get("uid", ""))
-        self.groups = seen
+                    yield SetStatus(ref, new, raw["metadata"].get("uid", ""))
         self.ledger.moved.clear()
 
 

@@ -60,3 +60,10 @@ class View:
     def events_about(self, uid: str) -> list[Raw]:
         """The events about the object of this uid."""
         return self._events.get(uid, [])
+
+    def news(self, group: str, kind: str, *, since: int) -> tuple[int, list[Ref] | None]:  # noqa: ARG002 - a Live's
+        """What came, changed or went of a kind since a number that this gave before, and the number for the next time.
+
+        None where nobody can tell, as here, or no longer can: then everything has to be looked at.
+        """
+        return 0, None
