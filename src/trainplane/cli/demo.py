@@ -12,6 +12,7 @@ import click
 
 from trainplane.cli.clusters import Cluster, Refused, folder_of
 from trainplane.cli.keeper import holder
+from trainplane.cli.places import configured
 from trainplane.cli.server import Server, Session
 
 if TYPE_CHECKING:
@@ -30,17 +31,18 @@ NODES, PROCESSES = 2, 2
 )
 @click.option("--steps", type=click.IntRange(1, 100_000), default=200, show_default=True, help="How long to train.")
 def demo(environment: Path | None, steps: int) -> int:
-    """Train a small model with torch DDP on 2 nodes × 2 processes of this machine, and show what happens.
+    """Train a small model with torch on several nodes of this machine, and show what happens.
 
-    A private cluster with four nodes is started and stopped again; the model that was trained stays, and the end says
-    where. The program is plain torch, and the folder of this command shows all of it.
+    A private cluster with four nodes is started and stopped again; torch DDP trains on two of them with two processes
+    each. The model stays, and the end says where. The program is plain torch, and the folder of this command shows all of it.
 
     \b
     trainplane demo
     trainplane demo --environment ~/envs/torch
     """
     cluster = Cluster(NAME, folder_of(NAME))
-    if environment is None and find_spec("torch") is None:
+    images = configured() if environment is None else ()
+    if environment is None and not images and find_spec("torch") is None:
         raise Refused(
             "torch is not installed beside trainplane; install it (pip install torch), "
             "or name an environment that has it with --environment"
@@ -50,10 +52,10 @@ def demo(environment: Path | None, steps: int) -> int:
     for path in cluster.disposable:
         # Each demo begins with a new cluster; what earlier ones have trained stays.
         shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
-    return asyncio.run(_play(cluster, environment, steps))
+    return asyncio.run(_play(cluster, (*images, _otherwise(environment)), steps))
 
 
-async def _play(cluster: Cluster, environment: Path | None, steps: int) -> int:
+async def _play(cluster: Cluster, images: "tuple[ImageMapping, ...]", steps: int) -> int:
     from trainplane.cli.run import outputs, submit_script, watch
     from trainplane.cluster.private_files import private_folder
     from trainplane.cluster.remote import Remote
@@ -61,7 +63,7 @@ async def _play(cluster: Cluster, environment: Path | None, steps: int) -> int:
     from trainplane.node.machine import Settings
 
     private_folder(cluster.folder)
-    machine = Settings(2 * NODES, images=tuple(_images(environment)))
+    machine = Settings(2 * NODES, images=images)
     _say("1. A cluster of four nodes starts in this process.")
     async with running(Config(cluster.folder, name=cluster.name, machine=machine)) as serving:
         _say(f"   it is at {serving.server}, and kubectl can talk to it: export KUBECONFIG={serving.kubeconfig}")
@@ -99,11 +101,11 @@ def _asked(**said: object) -> dict[str, object]:
     return {**nothing, **said}
 
 
-def _images(environment: Path | None) -> "list[ImageMapping]":
+def _otherwise(environment: Path | None) -> "ImageMapping":
+    """What every image is that the settings say nothing of."""
     from trainplane.node.images import ImageMapping
 
-    place = environment or Path(sys.prefix)
-    return [ImageMapping("*", environment=place.absolute())]
+    return ImageMapping("*", environment=(environment or Path(sys.prefix)).absolute())
 
 
 def _say(text: str) -> None:

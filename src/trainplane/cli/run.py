@@ -12,16 +12,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from trainplane.cli.clusters import Refused
+from trainplane.cli.places import images_option
 from trainplane.cli.server import Server, Session, of_server
 
 if TYPE_CHECKING:
     from trainplane.api.meta import Raw
     from trainplane.api.ref import Ref
+    from trainplane.node.images import ImageMapping
     from trainplane.sdk.job import Asked
     from trainplane.sdk.source import Archive
 
 DEFAULT_RUNTIME, ELASTIC_RUNTIME = "torch-distributed", "torch-elastic"
 INTERRUPTED = 130
+STOPPING = 10.0
+"""Seconds that the pods of a job have to go before the cluster that was started for it does."""
 T = TypeVar("T")
 
 
@@ -49,7 +53,7 @@ def _sizes(context: click.Context, option: click.Parameter, value: str) -> tuple
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@of_server(everywhere=False)
+@of_server(everywhere=False, may_start=True)
 @click.option("--nodes", type=click.IntRange(1), metavar="N", help="How many nodes; as many as the runtime says.")
 @click.option("--nproc", type=click.IntRange(1), metavar="N", help="Processes on each node.")
 @click.option("--runtime", metavar="NAME", help=f"The runtime; {DEFAULT_RUNTIME} by default.")
@@ -62,14 +66,20 @@ def _sizes(context: click.Context, option: click.Parameter, value: str) -> tuple
 @click.option("--job-name", default="", metavar="NAME", help="What to call the job.")
 @click.option("-f", "--filename", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A document.")
 @click.option("--detach", "-d", is_flag=True, help="Return when the job is taken.")
+@images_option("--map-image")
 @click.argument("script", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run(server: Server, script: str | None, arguments: tuple[str, ...], **said: Any) -> int:
+def run(
+    server: Server, script: str | None, arguments: tuple[str, ...], *, images: "tuple[ImageMapping, ...]", **said: Any
+) -> int:
     """Run a script with its folder on several nodes, show what it writes, and leave with its exit code.
 
     The folder of the script is shipped as one archive, without what .trainplaneignore or .gitignore names; the script
     runs in a fresh copy of it. Options come before the script; what follows it is the script's own. What it writes
     into $TRAINPLANE_OUTPUT is kept, and the end says where.
+
+    Where no cluster runs, one is started for the time of the job, and stopped with it; the job and its output are there
+    again after the next `trainplane up`. --map-image says what images are in it, as --image of `up` does.
 
     Ctrl-C asks whether to stop the job; a second one leaves it alone and goes.
 
@@ -98,7 +108,15 @@ def run(server: Server, script: str | None, arguments: tuple[str, ...], **said: 
             return 0
         return await watch(session, ref)
 
-    return server.ask(work)
+    if not server.is_stopped:
+        if images:
+            raise click.UsageError("--map-image is for a cluster that `run` starts; one runs, and `up --image` told it")
+        return server.ask(work)
+    if detach:
+        raise Refused(f"no cluster runs that could go on with the job; start one with: {server.command('up --detach')}")
+    from trainplane.cli.alone import work_alone
+
+    return work_alone(server, work, images=images)
 
 
 async def submit_script(session: Session, script: Path, arguments: Sequence[str], **said: Any) -> "Ref":
@@ -217,8 +235,10 @@ async def watch(session: Session, ref: "Ref") -> int:
             end = await _or_stopped(telling)
             break
         except Stopped:
-            if await _asked_to_stop(ref.name):
+            if await _asked_to_stop(ref.name, goes_on=not session.server.is_stopped):
                 await session.client.delete(ref, propagation="Foreground")
+                if session.server.is_stopped:
+                    await asyncio.wait([telling], timeout=STOPPING)
                 click.echo(f"{ref.name} is stopped", err=True)
                 telling.cancel()
                 await asyncio.gather(telling, return_exceptions=True)
@@ -267,13 +287,13 @@ async def _or_stopped(task: "asyncio.Future[T]") -> T:
     return task.result()
 
 
-async def _asked_to_stop(name: str) -> bool:
+async def _asked_to_stop(name: str, *, goes_on: bool) -> bool:
     """Whether to stop the job; nobody to ask means yes, and another Ctrl-C leaves it alone and goes."""
     if not sys.stdin.isatty():
         return True
     try:
         answer = await asyncio.to_thread(click.prompt, f"\nstop {name}? [y/N]", "", show_default=False, err=True)
     except click.Abort:
-        click.echo(f"{name} goes on without you", err=True)
+        click.echo(f"{name} goes on {'without you' if goes_on else 'when the cluster is started again'}", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     return str(answer).strip().lower() in ("y", "yes")

@@ -3,8 +3,8 @@
 import asyncio
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +14,7 @@ import click
 from trainplane.cli.clusters import DEFAULT, Cluster, Refused, of_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from trainplane.api.kinds import Kind
     from trainplane.api.meta import Raw
@@ -36,25 +36,18 @@ class Server:
     everywhere: bool = False
     cluster: Cluster | None = None
     """The cluster of ours that it is, where it is one."""
+    is_stopped: bool = False
+    """Whether that cluster has to be started first."""
 
     def ask(self, work: "Callable[[Session], Awaitable[T]]") -> T:
         """Do some work at the server; raises Refused with a sentence where it refuses or does not answer."""
-        from trainplane.cluster.errors import ApiError
-        from trainplane.cluster.kubeconfig import KubeconfigError
 
         async def main() -> T:
             async with self._session() as session:
                 return await work(session)
 
-        try:
+        with answering():
             return asyncio.run(main())
-        except Exception as error:  # noqa: BLE001 - all but the three below goes on as it came
-            cause = _first(error)
-            if isinstance(cause, KubeconfigError | ConnectionError) and not isinstance(cause, BrokenPipeError):
-                raise Refused(str(cause)) from None
-            if isinstance(cause, ApiError):
-                raise Refused(refusal(cause)) from None
-            raise cause from None
 
     @asynccontextmanager
     async def _session(self) -> "AsyncIterator[Session]":
@@ -173,6 +166,23 @@ def refusal(error: "ApiError") -> str:
             return said
 
 
+@contextmanager
+def answering() -> "Iterator[None]":
+    """Have what a server refuses, or that it does not answer, said in a sentence; all else goes on as it came."""
+    from trainplane.cluster.errors import ApiError
+    from trainplane.cluster.kubeconfig import KubeconfigError
+
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - all but the three below goes on as it came
+        cause = _first(error)
+        if isinstance(cause, KubeconfigError | ConnectionError) and not isinstance(cause, BrokenPipeError):
+            raise Refused(str(cause)) from None
+        if isinstance(cause, ApiError):
+            raise Refused(refusal(cause)) from None
+        raise cause from None
+
+
 def _first(error: Exception) -> Exception:
     """The error, or the first of a group."""
     while isinstance(error, ExceptionGroup):
@@ -180,10 +190,13 @@ def _first(error: Exception) -> Exception:
     return error
 
 
-def of_server(*, everywhere: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def of_server(
+    *, everywhere: bool = True, may_start: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a verb the options that say which server and namespace, and the Server as its first argument.
 
-    `everywhere` adds -A, for verbs that can be about all namespaces.
+    `everywhere` adds -A, for verbs that can be about all namespaces; a verb that `may_start` a cluster of ours is not
+    refused where that is stopped.
     """
 
     def decorate(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -199,9 +212,8 @@ def of_server(*, everywhere: bool = True) -> Callable[[Callable[..., Any]], Call
         ) -> Any:
             if namespace and all_namespaces:
                 raise click.UsageError("-n names one namespace and -A all of them; give one of the two")
-            server = _server(cluster, kubeconfig=kubeconfig, context=context)
-            chosen = Server(server.kubeconfig, context, namespace, all_namespaces, server.cluster)
-            return verb(chosen, **rest)
+            server = _server(cluster, kubeconfig=kubeconfig, context=context, may_start=may_start)
+            return verb(replace(server, context=context, namespace=namespace, everywhere=all_namespaces), **rest)
 
         file = click.Path(path_type=Path, dir_okay=False)
         options = [
@@ -221,10 +233,11 @@ def of_server(*, everywhere: bool = True) -> Callable[[Callable[..., Any]], Call
     return decorate
 
 
-def _server(cluster: Cluster, *, kubeconfig: Path | None, context: str) -> Server:
+def _server(cluster: Cluster, *, kubeconfig: Path | None, context: str, may_start: bool) -> Server:
     """The server that is asked for: a kubeconfig or context that is named, else our own cluster, else kubectl's."""
     import os
 
+    from trainplane.cli.keeper import holder
     from trainplane.cluster.kubeconfig import files
 
     asked = cluster.named_folder or cluster.name != DEFAULT
@@ -234,17 +247,16 @@ def _server(cluster: Cluster, *, kubeconfig: Path | None, context: str) -> Serve
                 "--name and --data are for clusters of `up`, which need no --kubeconfig or --context"
             )
         return Server(kubeconfig, context)
+    ours = Server(cluster.kubeconfig, cluster=cluster)
     if cluster.exists():
-        _must_run(cluster)
-        return Server(cluster.kubeconfig, cluster=cluster)
+        if holder(cluster) is not None:
+            return ours
+        if not may_start:
+            other = "name another with --kubeconfig or --context"
+            raise Refused(f"cluster {cluster.name} is stopped; start it with: {cluster.command('up')}, or {other}")
+        return replace(ours, is_stopped=True)
     if asked or not any(path.exists() for path in files(os.environ, home=Path.home())):
+        if may_start:
+            return replace(ours, is_stopped=True)
         cluster.must_exist()
     return Server(None)
-
-
-def _must_run(cluster: Cluster) -> None:
-    from trainplane.cli.keeper import holder
-
-    if holder(cluster) is None:
-        other = "name another with --kubeconfig or --context"
-        raise Refused(f"cluster {cluster.name} is stopped; start it with: {cluster.command('up')}, or {other}")

@@ -1,7 +1,6 @@
 """`trainplane up`: a cluster on this machine, until it is told to stop."""
 
 import asyncio
-import errno
 import os
 import shlex
 import signal
@@ -15,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trainplane.cli.background import Ready, start
-from trainplane.cli.clusters import Cluster, Refused, count, of_cluster
-from trainplane.cli.keeper import Record, holder, record, write_record
+from trainplane.cli.clusters import Cluster, count, of_cluster
+from trainplane.cli.keeper import Record, write_record
+from trainplane.cli.places import configured, images_option
+from trainplane.cli.starting import prepare, refusing
 from trainplane.cluster.collector import rarely
-from trainplane.cluster.folder import Held, Holder
-from trainplane.cluster.private_files import NotPrivate, private_folder
 
 if TYPE_CHECKING:
     from trainplane.embed import Running
@@ -72,26 +71,6 @@ def _quantity(context: click.Context, option: click.Parameter, value: str) -> st
     return value
 
 
-def _images(context: click.Context, option: click.Parameter, value: tuple[str, ...]) -> "tuple[ImageMapping, ...]":
-    from trainplane.node.images import HOST, ImageMapping
-
-    found = []
-    for each in value:
-        pattern, equals, where = each.rpartition("=")
-        place = Path(where).expanduser().absolute()
-        if not equals or not pattern or not where:
-            raise click.BadParameter(f"{each!r} is not PATTERN=PLACE, such as 'pytorch/*=host'", context, option)
-        if where == HOST:
-            found.append(ImageMapping(pattern))
-        elif not place.is_dir():
-            raise click.BadParameter(f"{where} is not a folder; name a virtual environment or a root", context, option)
-        elif (place / "pyvenv.cfg").exists():
-            found.append(ImageMapping(pattern, environment=place))
-        else:
-            found.append(ImageMapping(pattern, root=place))
-    return tuple(found)
-
-
 @click.command()
 @of_cluster
 @click.option("--detach", "-d", is_flag=True, help="Serve in the background; return when the cluster is ready.")
@@ -115,14 +94,7 @@ def _images(context: click.Context, option: click.Parameter, value: tuple[str, .
     show_default=True,
     help="How pods are run: isolated in namespaces, as plain processes, or as well as this machine can.",
 )
-@click.option(
-    "--image",
-    "images",
-    multiple=True,
-    metavar="PATTERN=PLACE",
-    callback=_images,
-    help="What an image is here: a virtual environment, a root folder, or `host`; may be given again.",
-)
+@images_option("--image")
 @click.option("--no-egress", is_flag=True, help="Keep pods from reaching anything outside the cluster.")
 @click.option("--simulate", is_flag=True, help="Have pods only seem to run, as their annotations say.")
 @click.option("--node-cpu", default="8", callback=_quantity, show_default=True, help="CPUs of a simulated node.")
@@ -187,8 +159,9 @@ def up(
     from trainplane.node.machine import Settings
 
     count = nodes if simulate else 0
+    images = (*images, *configured())
     machine = Settings(nodes, runner, images=images, egress=not no_egress) if nodes and not simulate else None
-    _prepare(cluster)
+    prepare(cluster)
     noted = None if audit is None else Path(audit) if audit else cluster.audit
     config = Asked(port, gates, count, node_cpu, node_memory, node_gpus, noted, records, machine)
     if detach:
@@ -199,42 +172,13 @@ def up(
     return _serve(cluster, partial(_tell, cluster), config=config, merge=merge)
 
 
-def _prepare(cluster: Cluster) -> None:
-    """Refuse what runs already and folders that are not ours; make the folder, closed to others."""
-    if keeper := holder(cluster):
-        raise Refused(_running_already(cluster, keeper))
-    ours = {path.name for path in (*cluster.disposable, cluster.volumes, cluster.jobs)}
-    try:
-        others = sorted(entry.name for entry in cluster.folder.iterdir() if entry.name not in ours)
-    except FileNotFoundError:
-        others = []
-    except OSError as error:
-        raise Refused(f"{cluster.folder}: {error.strerror}; name another folder with --data") from None
-    if others and not cluster.exists():
-        raise Refused(
-            f"{cluster.folder} has other things in it, such as {others[0]}; name a folder that is empty or new"
-        )
-    try:
-        private_folder(cluster.folder)
-    except NotPrivate as error:
-        raise Refused(str(error)) from None
-    except OSError as error:
-        raise Refused(f"{cluster.folder}: {error.strerror}; name another folder with --data") from None
-
-
 @rarely()
 def _serve(
     cluster: Cluster, ready: Callable[[Ready], None], *, config: Asked, merge: bool, detached: bool = False
 ) -> int:
     """Serve until a signal; returns the exit code. Raises Refused where there is nothing to serve."""
-    try:
+    with refusing(cluster, port=config.port):
         return asyncio.run(_until_stopped(cluster, ready, config=config, merge=merge, detached=detached))
-    except Exception as error:
-        causes = list(_causes(error))
-        for cause in causes:
-            if sentence := _sentence(cause, cluster, config.port):
-                raise Refused(sentence) from error
-        raise causes[0] from error
 
 
 async def _until_stopped(
@@ -334,42 +278,6 @@ def _tell(cluster: Cluster, ready: Ready, *, detached: bool = False) -> None:
         "  next     paste the line above into a shell, and there: kubectl api-resources",
     ]
     click.echo("\n".join(lines), err=True)
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for each in error.exceptions:
-            yield from _causes(each)
-    else:
-        yield error
-
-
-def _sentence(error: BaseException, cluster: Cluster, port: int) -> str:
-    """What went wrong and what to do, or "" where that is not known."""
-    from trainplane.cluster.log import StoreError
-
-    match error:
-        case Held():
-            return _running_already(cluster, error.holder) if error.holder else str(error)
-        case BrokenPipeError():
-            return ""
-        case StoreError() | NotPrivate() | ValueError():
-            return str(error)
-        case OSError(errno=errno.EADDRINUSE):
-            return f"port {port} is taken by another program; give another --port, or none to have any free one"
-        case OSError(errno=errno.EACCES) if port:
-            return f"port {port} is not for this user to serve at; give --port a number above 1023"
-        case OSError():
-            where = error.filename or cluster.folder
-            return f"{where}: {error.strerror or error}; make it writable, or name another folder with --data"
-    return ""
-
-
-def _running_already(cluster: Cluster, keeper: Holder) -> str:
-    said = record(cluster)
-    is_up = said is not None and said.pid == keeper.pid
-    how = f"is running already: {keeper} at {said.server}" if said and is_up else f"is in use by {keeper}"
-    return f"cluster {cluster.name} {how}; stop it with: {cluster.command('down')}"
 
 
 def _last_port(cluster: Cluster) -> int:

@@ -1,0 +1,61 @@
+"""A cluster for the time of one piece of work: started in this process where none runs, and stopped with it."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from trainplane.cli.places import configured
+from trainplane.cli.server import Server, Session, answering
+from trainplane.cli.starting import prepare, refusing
+
+if TYPE_CHECKING:
+    from trainplane.cli.clusters import Cluster
+    from trainplane.embed import Config
+    from trainplane.node.images import ImageMapping
+
+TERMINATED = 143
+
+
+def work_alone(server: Server, work: Callable[[Session], Awaitable[int]], *, images: "tuple[ImageMapping, ...]") -> int:
+    """Start the server's cluster, do the work at it, and stop it; raises Refused.
+
+    It has the one node that `up` has unless it is told otherwise: a pod's logs are there as long as its node is.
+    """
+    from trainplane.embed import Config
+    from trainplane.node.machine import Settings
+
+    cluster = server.cluster
+    if cluster is None:
+        raise ValueError("only a cluster of this machine can be started")
+    machine = Settings(1, images=(*images, *configured()))
+    prepare(cluster)
+    config = Config(cluster.folder, name=cluster.name, machine=machine)
+    with answering(), refusing(cluster):
+        try:
+            return asyncio.run(_worked(server, cluster, config, work))
+        except asyncio.CancelledError:
+            raise click.exceptions.Exit(TERMINATED) from None
+
+
+async def _worked(
+    server: Server, cluster: "Cluster", config: "Config", work: Callable[[Session], Awaitable[int]]
+) -> int:
+    from trainplane.cluster.remote import Remote
+    from trainplane.embed import running
+
+    task = asyncio.current_task()
+
+    def end() -> None:
+        """Whoever ends this process ends the cluster in it, which takes its pods along."""
+        if task:
+            task.cancel()
+
+    for word in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(word, end)
+    async with running(config) as serving:
+        click.echo(f"no cluster runs, so one does for this job, and ends with it; its data: {cluster.folder}", err=True)
+        async with Remote.connect(serving.kubeconfig) as client:
+            return await work(Session(server, client, server.namespace or client.target.namespace))
