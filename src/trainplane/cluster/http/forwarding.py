@@ -1,8 +1,10 @@
 """Port-forward: connections to ports of a pod, many at a time over one WebSocket, each with a stream for its errors."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Channel, Streams
@@ -133,3 +135,49 @@ class Forwarding:
         # Headers are compressed as one text over the whole connection, so frames leave in the order they were made.
         async with self._order:
             await self._send(made(self._writer))
+
+
+async def by_channels(
+    streams: Streams,
+    pod: Ref,
+    *,
+    ports: Sequence[int],
+    messages: AsyncIterator[bytes],
+    send: Callable[[bytes], Awaitable[None]],
+) -> None:
+    """One connection to each port, as older clients have it: two channels for each, for its bytes and its errors."""
+    opened: list[Channel | None] = []
+    for index, port in enumerate(ports):
+        for number in (2 * index, 2 * index + 1):
+            await send(bytes([number]) + port.to_bytes(2, "little"))
+        try:
+            opened.append(await streams.port_forward(pod, port))
+        except ApiError as error:
+            opened.append(None)
+            await send(bytes([2 * index + 1]) + f"error forwarding port {port} to pod {pod.name}: {error}".encode())
+
+    async def bring(index: int, channel: Channel) -> None:
+        while (heard := await channel.receive()) is not None:
+            await send(bytes([2 * index]) + heard[1])
+
+    async def take() -> None:
+        async for message in messages:
+            index, is_error = divmod(message[0], 2) if message else (len(opened), 1)
+            channel = opened[index] if index < len(opened) and not is_error else None
+            if channel and len(message) > 1:
+                # A pod that has closed its side may still have said something.
+                with suppress(OSError):
+                    await channel.send(message[1:])
+
+    taking = asyncio.ensure_future(take())
+    bringing = asyncio.gather(*(bring(index, channel) for index, channel in enumerate(opened) if channel))
+    either: set[asyncio.Future[Any]] = {taking, bringing}
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (taking, bringing):
+            task.cancel()
+        await asyncio.gather(taking, bringing, return_exceptions=True)
+        for channel in opened:
+            if channel:
+                await channel.close()

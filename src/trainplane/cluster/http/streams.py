@@ -6,14 +6,14 @@ from dataclasses import replace
 from datetime import datetime
 
 import orjson
-from aiohttp import WSMsgType, web
+from aiohttp import WSMessage, WSMsgType, web
 
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
 from trainplane.cluster.causes import Cause, forbidden, invalid
 from trainplane.cluster.client import Channel, Log, Streams
 from trainplane.cluster.errors import ApiError, BadRequest, Invalid
-from trainplane.cluster.http.forwarding import PORT_FORWARD, Forwarding
+from trainplane.cluster.http.forwarding import PORT_FORWARD, Forwarding, by_channels
 from trainplane.cluster.wire import Request
 
 CHANNELS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
@@ -21,6 +21,7 @@ CHANNELS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 LARGEST_MESSAGE = 16 * 1024 * 1024
 LOOK = 0.25
 """Seconds in which a log that cannot be had is refused properly; one that is silent for longer has begun."""
+MOST_PORTS = 64
 _CLOSE, _INPUT = 255, 0
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
@@ -54,7 +55,7 @@ async def converse(request: web.BaseRequest, streams: Streams, asked: Request, p
     if request.headers.get("Upgrade", "").lower() != "websocket":
         raise BadRequest("Upgrade request required: this server speaks WebSocket here, and no SPDY of its own")
     if asked.subresource == "portforward":
-        return await _forward(request, streams, _ref(pod))
+        return await _forward(request, streams, asked, pod)
     words = dict(asked.options.rest)
     container = _container(pod, words.get("container", ""))
     stdin, tty = words.get("stdin") in _TRUE, words.get("tty") in _TRUE
@@ -84,9 +85,10 @@ async def _join(socket: web.WebSocketResponse, channel: Channel) -> None:
 
     async def listen() -> None:
         async for message in socket:
-            if message.type is not WSMsgType.BINARY or not message.data:
+            said = _bytes(message)
+            if not said:
                 continue
-            number, data = message.data[0], message.data[1:]
+            number, data = said[0], said[1:]
             if number == _CLOSE:
                 if data[:1] == bytes([_INPUT]):
                     await channel.send(b"")
@@ -109,18 +111,40 @@ async def _join(socket: web.WebSocketResponse, channel: Channel) -> None:
     await socket.close()
 
 
-async def _forward(request: web.BaseRequest, streams: Streams, pod: Ref) -> web.StreamResponse:
-    socket = web.WebSocketResponse(protocols=(PORT_FORWARD,), max_msg_size=LARGEST_MESSAGE)
+async def _forward(request: web.BaseRequest, streams: Streams, asked: Request, pod: Raw) -> web.StreamResponse:
+    ports = _ports(asked)
+    # Who names ports speaks by channels, two for each port; who does not opens streams as it needs them.
+    socket = web.WebSocketResponse(protocols=CHANNELS[1:] if ports else (PORT_FORWARD,), max_msg_size=LARGEST_MESSAGE)
     await socket.prepare(request)
-    await Forwarding(streams, pod, socket.send_bytes).run(_messages(socket))
+    if ports:
+        await by_channels(streams, _ref(pod), ports=ports, messages=_messages(socket), send=socket.send_bytes)
+    else:
+        await Forwarding(streams, _ref(pod), socket.send_bytes).run(_messages(socket))
     await socket.close()
     return socket
 
 
+def _ports(asked: Request) -> list[int]:
+    """The ports that the request names; raises BadRequest."""
+    words = [word for name, value in asked.options.rest if name == "ports" for word in value.split(",")]
+    wrong = [word for word in words if not (word.isdecimal() and 0 < int(word) < 1 << 16)]
+    if wrong or len(words) > MOST_PORTS:
+        what = f"{wrong[0]!r} is not a port" if wrong else f"{len(words)} are too many, {MOST_PORTS} can be had at once"
+        raise BadRequest(f"ports: {what}")
+    return [int(word) for word in words]
+
+
 async def _messages(socket: web.WebSocketResponse) -> AsyncIterator[bytes]:
     async for message in socket:
-        if message.type is WSMsgType.BINARY:
-            yield message.data
+        if said := _bytes(message):
+            yield said
+
+
+def _bytes(message: WSMessage) -> bytes:
+    """What a message says; some clients send text as text."""
+    if message.type is WSMsgType.TEXT:
+        return str(message.data).encode()
+    return bytes(message.data) if message.type is WSMsgType.BINARY else b""
 
 
 def log_options(asked: Request) -> Log:
