@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -134,6 +135,11 @@ async def once(folder: Path, *argv: str, box: Mapping[str, Any] | None = None, *
     async with town(folder) as here:
         pod = await here.pod("one", *argv, box=box, **fields)
         return await pod.end(), pod.text
+
+
+def links_of_pods() -> set[str]:
+    """The links of the host's network that could be the pods'; others come and go with other programs."""
+    return {name for _, name in socket.if_nameindex() if name.startswith("pod")}
 
 
 def honoured(runner: NamespacedRunner, name: str) -> bool:

@@ -5,15 +5,15 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.node.namespaced.boxes import town
+from tests.node.namespaced.boxes import links_of_pods, town
 from tests.places import ROOT
 from trainplane.node.namespaced.leftovers import Notes
 from trainplane.node.namespaced.runner import NamespacedRunner
@@ -66,6 +66,10 @@ def _running(mark: str) -> list[int]:
     return found
 
 
+def _mounts() -> set[str]:
+    return set(Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines())
+
+
 def _gone(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
@@ -73,11 +77,18 @@ def _gone(pid: int) -> bool:
         return True
 
 
-@pytest.mark.parametrize("victim", ["runner", "fork server", "both"])
+def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds} s"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("victim", ["runner", "fork server", "its parent", "all"])
 @pytest.mark.parametrize("seed", range(2))
 def test_a_death_at_any_moment_leaves_nothing(tmp_path: Path, victim: str, seed: int) -> None:
     mark = f"91{random.Random(f'{victim}{seed}').randrange(10**6):06}"
-    links, mounts = socket.if_nameindex(), Path("/proc/self/mounts").read_text(encoding="utf-8")
+    links, mounts = links_of_pods(), _mounts()
     with _life(tmp_path, mark) as life:
         assert life.stdout
         if not life.stdout.readline():
@@ -86,15 +97,16 @@ def test_a_death_at_any_moment_leaves_nothing(tmp_path: Path, victim: str, seed:
         pids = [int(pid) for pid in known["pids"]]
         life.stdout.readline()
         time.sleep(random.Random(seed).random() * 0.5)
-        for pid in {"runner": [life.pid], "fork server": pids[1:], "both": [life.pid, *pids]}[victim]:
+        victims = {"runner": [life.pid], "fork server": pids[1:], "its parent": pids[:1], "all": [life.pid, *pids]}
+        for pid in victims[victim]:
             os.kill(pid, signal.SIGKILL)
-        if victim == "fork server":
-            life.kill()
-        life.wait(30)
+        _wait(lambda: all(_gone(pid) for pid in pids))
+        life.kill()
 
     async def next_life() -> list[str]:
         runner = NamespacedRunner(tmp_path / "runner")
         ended = await runner.sweep()
+        assert not [each for folder in known["groups"] for each in Path(folder).glob("uid-*")]
         await runner.close()
         return list(ended)
 
@@ -102,8 +114,8 @@ def test_a_death_at_any_moment_leaves_nothing(tmp_path: Path, victim: str, seed:
     assert _running(mark) == []
     assert all(_gone(pid) for pid in pids)
     assert not any(Path(folder).exists() for folder in known["groups"])
-    assert socket.if_nameindex() == links
-    assert Path("/proc/self/mounts").read_text(encoding="utf-8") == mounts
+    assert links_of_pods() == links
+    assert not [line for line in _mounts() - mounts if str(tmp_path) in line]
     assert list((tmp_path / "runner" / "boxes").iterdir()) == []
 
 
@@ -133,10 +145,7 @@ def test_the_end_of_the_runner_alone_ends_its_pods_at_once(tmp_path: Path) -> No
             pytest.skip("the machine refuses namespaces")
         life.stdout.readline()
         life.kill()
-    deadline = time.monotonic() + 20
-    while _running("9177002"):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    _wait(lambda: not _running("9177002"))
 
 
 def test_a_note_about_another_process_of_the_same_number_harms_nobody(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.node.namespaced.boxes import town, until
+from tests.node.namespaced.boxes import links_of_pods, town, until
 from trainplane.node.runner import NotStarted, Resolver
 
 SERVE = """
@@ -140,7 +140,7 @@ for host in ("192.0.2.7", "10.244.200.1", HOST):
 """
 
     async def story() -> str:
-        before = socket.if_nameindex()
+        before = links_of_pods()
         with socket.create_server(("", 0)) as server, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
                 probe.connect(("192.0.2.1", 9))
@@ -151,7 +151,7 @@ for host in ("192.0.2.7", "10.244.200.1", HOST):
             async with town(tmp_path) as here:
                 pod = await here.python("p", knock.replace("HOST", repr(host)).replace("PORT", str(port)))
                 await pod.end()
-                assert socket.if_nameindex() == before
+                assert links_of_pods() == before
                 return pod.text
 
     answers = asyncio.run(story()).splitlines()
