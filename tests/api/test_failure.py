@@ -126,5 +126,14 @@ def test_who_lost_a_peer_is_not_the_cause_though_it_was_noticed_first() -> None:
     assert (found.rank, found.kind, found.others) == (3, ExitClass.IMPORT_ERROR, 1)
 
 
+def test_what_a_node_has_lost_is_called_so_and_what_never_ran_is_not_to_blame() -> None:
+    lost, idle = pod(0, code=137), pod(1, code=137, at="")
+    for each in (lost, idle):
+        each["status"]["containerStatuses"][0]["state"]["terminated"]["reason"] = "ContainerStatusUnknown"
+    found = first_failure([idle, lost])
+    assert found is not None
+    assert found.told() == "node-0 (pod digits-node-0-0-x on node-0) failed first: lost by its node, signal 9"
+
+
 def test_where_nothing_failed_there_is_no_failure() -> None:
     assert first_failure([pod(0, code=0)]) is None

@@ -78,6 +78,8 @@ def test_what_ran_is_ended_and_reported(tmp_path: Path, runner: str) -> None:
     found = asyncio.run(after(tmp_path, runner))
     state = found["status"]["containerStatuses"][0]["state"]["terminated"]
     assert (state["exitCode"], state["reason"]) == (137, "ContainerStatusUnknown")
+    (disrupted,) = (each for each in found["status"]["conditions"] if each["type"] == "DisruptionTarget")
+    assert disrupted["reason"] == "TerminationByKubelet"
     end = time.monotonic() + 10
     while sleeps() - before and time.monotonic() < end:
         time.sleep(0.05)

@@ -29,6 +29,8 @@ class ExitClass(StrEnum):
     USER_EXCEPTION = "UserException"
     SIGNAL = "Signal"
     EXIT_CODE = "ExitCode"
+    NODE_LOST = "NodeLost"
+    """Its node lost it: what ran it there was ended."""
     PEER_LOST = "PeerLost"
     """Another rank went away, and this one could not go on without it."""
 
@@ -48,6 +50,7 @@ _WORDS = {
     ExitClass.USER_EXCEPTION: "user exception",
     ExitClass.SIGNAL: "signal",
     ExitClass.EXIT_CODE: "exit code",
+    ExitClass.NODE_LOST: "lost by its node",
     ExitClass.PEER_LOST: "lost a peer",
 }
 ADVICE = {
@@ -60,6 +63,7 @@ ADVICE = {
     ExitClass.USER_EXCEPTION: "mend what the traceback shows",
     ExitClass.SIGNAL: "see who ended it: the node's log, a deadline, or an operator",
     ExitClass.EXIT_CODE: "see the last lines of its log",
+    ExitClass.NODE_LOST: "submit it again; what ran it on its node was ended, and the job allows no new pod for that",
     ExitClass.PEER_LOST: "look at the rank that went away first",
 }
 
@@ -109,6 +113,7 @@ _TAG = re.compile(r"^\[(?:rank|[a-z]+)(\d+)\]: ?")
 _EXCEPTION = re.compile(r"^Traceback \(most recent call last\)")
 _RANK = re.compile(r"^\s*rank\s*:\s*(\d+) \(local_rank: \d+\)")
 _CODE = re.compile(r"^\s*exitcode\s*:\s*(-?\d+) ")
+_UNKNOWN = "ContainerStatusUnknown"
 _SECONDARY = (ExitClass.PEER_LOST, ExitClass.COLLECTIVE_TIMEOUT)
 
 
@@ -216,14 +221,14 @@ def _failures(pod: Raw) -> Iterable[Failure]:
         *(look(pod, "status", "containerStatuses") or ()),
     ):
         ended: Mapping[str, Any] = look(status, "state", "terminated") or look(status, "lastState", "terminated") or {}
-        code = ended.get("exitCode") or 0
-        if not code:
+        code, why = ended.get("exitCode") or 0, ended.get("reason")
+        if not code or (why == _UNKNOWN and not ended.get("finishedAt")):
+            # One that never ran is not to blame for anything.
             continue
         index = labels.get(COMPLETION_INDEX) or labels.get(JOB_INDEX) or "0"
         known = said.get("reason") in ExitClass.__members__.values()
-        why = ended.get("reason")
         bare_end = judge(code, (), oom=why == "OOMKilled", started=why != "StartError")
-        kind = ExitClass(said["reason"]) if known else bare_end.kind
+        kind = ExitClass(said["reason"]) if known else ExitClass.NODE_LOST if why == _UNKNOWN else bare_end.kind
         rank = re.match(r"rank (\d+)\b", said.get("message") or "")
         yield Failure(
             pod=pod["metadata"]["name"],

@@ -136,6 +136,8 @@ class Exit:
     signal: int = 0
     oom: bool = False
     """Whether the kernel killed something of the container for want of memory."""
+    lost: bool = False
+    """Whether it went down with what ran it, and nobody saw how."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ ERROR = "Error"
 STATUS_UNKNOWN = "ContainerStatusUnknown"
 KILLED = 137
 LOST = "The container could not be located after the node agent was started again"
+WENT_DOWN = "The container went down with the process of its node that runs containers"
 LONGEST_MESSAGE = 4096
 LONGEST_FALLBACK = 2048
 FALLBACK_LINES = 80
@@ -38,6 +39,8 @@ class Life:
         """The same life, over."""
         code = 128 + exit_.signal if exit_.signal else exit_.code
         reason = OOM_KILLED if exit_.oom and code == KILLED else ERROR if code else COMPLETED
+        if exit_.lost:
+            reason, message = STATUS_UNKNOWN, WENT_DOWN
         return replace(self, ended=exit_.at, code=code, reason=reason, message=message)
 
 
@@ -115,6 +118,12 @@ class Scene:
     """When its volumes or its box could not be made."""
     blame: Verdict | None = None
     """How a container of it failed, the last that did so by itself."""
+
+    @property
+    def lost(self) -> str:
+        """What is to be said where a container was lost by the node in its latest life, else ""."""
+        lives = (seen.life for seen in self.containers.values())
+        return next((life.message for life in lives if life and life.reason == STATUS_UNKNOWN), "")
 
     def of(self, name: str) -> Seen:
         """What is seen of one container."""

@@ -186,14 +186,17 @@ def _conditions(pod: Raw, written: Raw, scene: Scene, now: datetime) -> list[Raw
     """The conditions: what others wrote first, then the node's own."""
     before = {each["type"]: each for each in (pod.get("status") or {}).get("conditions") or ()}
     kept = [each for kind, each in before.items() if kind not in OWN]
-    if scene.doom and scene.doom.evicted and DISRUPTION_TARGET not in before:
+    # A pod that its node has lost did not fail by itself: Jobs may make another without counting it.
+    disrupted = scene.doom.message if scene.doom and scene.doom.evicted else ""
+    disrupted = disrupted or (scene.lost if written["phase"] == FAILED else "")
+    if disrupted and DISRUPTION_TARGET not in before:
         kept.append(
             {
                 "type": DISRUPTION_TARGET,
                 "status": "True",
                 "lastTransitionTime": stamp(now),
                 "reason": "TerminationByKubelet",
-                "message": scene.doom.message,
+                "message": disrupted,
             }
         )
     if scene.blame:

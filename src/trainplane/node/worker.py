@@ -281,8 +281,9 @@ class Worker:
         if seen.life is None:
             return
         life = seen.life.with_exit(exit_)
-        life = replace(life, message=self._message(living.container, life, living.number))
-        if life.code and not seen.stopping:
+        if not exit_.lost:
+            life = replace(life, message=self._message(living.container, life, living.number))
+        if life.code and not seen.stopping and not exit_.lost:
             said = home.logs.tail(log_name(self.pod), name, living.number, lines=TAIL).splitlines()
             self.scene = replace(self.scene, blame=judge(life.code, said, oom=exit_.oom))
         ended = replace(seen, life=life, ready=False, started=False, stopping=False, unhealthy="")

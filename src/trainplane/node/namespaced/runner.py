@@ -276,7 +276,7 @@ class NamespacedRunner:
                 begun.set_exception(NotStarted(CREATE_ERROR, "the fork server has ended"))
         for ended in self._ended.values():
             if not ended.done():
-                ended.set_result(Exit(clock.now(), signal=signals.SIGKILL))
+                ended.set_result(Exit(clock.now(), signal=signals.SIGKILL, lost=True))
         self._homeless |= self._boxes
         self._boxes.clear()
 
