@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -92,3 +93,17 @@ def test_who_cannot_take_part_is_named_with_the_cause(clusters: Clusters, tmp_pa
     done = clusters.run("doctor", "network", "--image", "empty/x", "--wait", "1", code=1)
     assert "#0 (node-" in done.stdout
     assert "said nothing: StartError: 'python' cannot be run" in done.stdout
+
+
+def test_ctrl_c_removes_the_pods_too(clusters: Clusters) -> None:
+    clusters.up("--nodes", "2")
+    words = [sys.executable, "-m", "trainplane", "doctor", "network", "--seconds", "30"]
+    with subprocess.Popen(
+        words, cwd=clusters.home, env=clusters.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as measuring:
+        assert measuring.stderr is not None
+        assert "measure the network" in measuring.stderr.readline()
+        measuring.send_signal(signal.SIGINT)
+        assert measuring.wait(PATIENCE) == 130
+        assert "Traceback" not in measuring.stderr.read()
+    eventually(lambda: "No resources" in clusters.kubectl("get", "jobsets,pods"), "the removal of the pods")

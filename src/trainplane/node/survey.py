@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -119,7 +120,7 @@ def _namespaces() -> Iterator[Finding]:
     for name, flag in _NAMESPACES:
         # Root needs no user namespace for the others; an ordinary user gets them only with one.
         flags = getattr(kernel, flag) | (kernel.NEW_USER if rootless else 0)
-        number = _refused(lambda flags=flags: kernel.unshare(flags))  # type: ignore[misc]
+        number = _refused(partial(kernel.unshare, flags))
         # Without them root's pods still run, with users of their own; nobody else's do.
         weight = USEFUL if flag == "NEW_USER" and not rootless else NEEDED
         if number:
