@@ -37,6 +37,7 @@ from trainplane.node.namespaced.addresses import GATEWAY
 from trainplane.node.runner import Runner
 from trainplane.node.simulated import Size, simulated
 from trainplane.node.use import Use
+from trainplane.upkeep.companions import keeper
 from trainplane.upkeep.history import KEPT
 
 KUBECONFIG = "kubeconfig"
@@ -116,7 +117,11 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
         await store.compact(store.revision)
     else:
         await furnish(api)
-    deciders = (*controllers(config.gates, records=config.records), *simulated(config.nodes, config.size))
+    deciders = (
+        *controllers(config.gates, records=config.records),
+        keeper(companions(authority)),
+        *simulated(config.nodes, config.size),
+    )
     loop = Loop(deciders, api, clock, scopes={}, kinds=SERVED_KINDS)
     use = Use(loop.live, clock)
     port_file = config.folder / "port"
@@ -127,6 +132,7 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
     port = config.port or _last_port(port_file)
     app, questions, runner, port = await _start(config, api, certificates, port=port, told=told)
     try:
+        port_file.touch(mode=0o600)
         port_file.write_text(f"{port}\n", encoding="utf-8")
         server = f"https://{config.host}:{port}"
         path = config.folder / KUBECONFIG

@@ -62,7 +62,7 @@ def test_nobody_else_can_read_what_it_writes(clusters: Clusters) -> None:
     clusters.up()
     folder = clusters.folder()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    for name in ("kubeconfig", "log", "up.json", "door", "store/store.db", "pki/ca.pem", "pki/admin.pem"):
+    for name in ("kubeconfig", "log", "port", "up.json", "door", "store/store.db", "pki/ca.pem", "pki/admin.pem"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
 
 
