@@ -17,11 +17,13 @@ def test_it_names_what_will_go_and_asks(clusters: Clusters) -> None:
     volumes = clusters.folder() / "volumes" / "default" / "weights"
     volumes.mkdir(parents=True)
     (volumes / "model.bin").write_bytes(b"x" * 5_000)
+    (clusters.folder() / "jobs").mkdir()
     said = clusters.refusal("reset")
     assert f"process {clusters.processes[0]} on " in said
     assert f"{len(NAMESPACES)} namespaces" in said
     assert "the certificates and 1 token in " in said
     assert f"kept: {clusters.folder() / 'volumes'}, the folders behind claims (5.0 kB)" in said
+    assert f"kept: {clusters.folder() / 'jobs'}, what jobs have left" in said
     assert "add --yes" in said
     assert clusters.state()["running"] is True
     assert fetch(clusters.target(), "/api/v1/namespaces/default")[0] == 200

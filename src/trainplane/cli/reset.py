@@ -87,6 +87,8 @@ def _losses(cluster: Cluster, *, volumes: bool) -> Iterator[str]:
     if cluster.volumes.exists():
         what = f"{cluster.volumes}, the folders behind claims ({readable_size(size_of(cluster.volumes))})"
         yield what if volumes else f"kept: {what}"
+    if cluster.jobs.exists():
+        yield f"kept: {cluster.jobs}, what jobs have left ({readable_size(size_of(cluster.jobs))})"
 
 
 def _own_context(cluster: Cluster) -> Path | None:
