@@ -34,7 +34,8 @@ def demo(environment: Path | None, steps: int) -> int:
     """Train a small model with torch on several nodes of this machine, and show what happens.
 
     A private cluster with four nodes is started and stopped again; torch DDP trains on two of them with two processes
-    each. The model stays, and the end says where. The program is plain torch, and the folder of this command shows all of it.
+    each. The model stays, and the end says where. The program is plain torch, and the folder of this command shows all
+    of it.
 
     \b
     trainplane demo

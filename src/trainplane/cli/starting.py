@@ -57,13 +57,14 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _sentence(error: BaseException, cluster: Cluster, port: int) -> str:
     """What went wrong and what to do, or "" where that is not known."""
     from trainplane.cluster.log import StoreError
+    from trainplane.node.runner import Unable
 
     match error:
         case Held():
             return _running_already(cluster, error.holder) if error.holder else str(error)
         case BrokenPipeError():
             return ""
-        case StoreError() | NotPrivate() | ValueError():
+        case StoreError() | NotPrivate() | ValueError() | Unable():
             return str(error)
         case OSError(errno=errno.EADDRINUSE):
             return f"port {port} is taken by another program; give another --port, or none to have any free one"

@@ -89,10 +89,10 @@ def _quantity(context: click.Context, option: click.Parameter, value: str) -> st
 )
 @click.option(
     "--runner",
-    type=click.Choice(("auto", "namespaced", "process")),
+    type=click.Choice(("auto", "namespaced", "container", "process")),
     default="auto",
     show_default=True,
-    help="How pods are run: isolated in namespaces, as plain processes, or as well as this machine can.",
+    help="How pods are run: isolated in namespaces, from real images by podman, as plain processes, or as fits best.",
 )
 @images_option("--image")
 @click.option("--no-egress", is_flag=True, help="Keep pods from reaching anything outside the cluster.")
@@ -247,7 +247,8 @@ def _nodes(serving: "Running") -> str:
     nodes = serving.nodes
     if nodes is None or nodes.runner is None:
         return ""
-    how = "in namespaces of their own" if nodes.runner.name == "namespaced" else "as plain processes, not isolated"
+    ways = {"namespaced": "in namespaces of their own", "container": "in containers of podman"}
+    how = ways.get(nodes.runner.name, "as plain processes, not isolated")
     return f"pods on {count(len(nodes.agents), 'node')}, {how}; what jobs leave is in {nodes.folders.jobs}"
 
 

@@ -38,10 +38,12 @@ class Place:
     root: Path | None = None
     environment: Path | None = None
     is_mapped: bool = True
+    is_image: bool = False
+    """Whether an engine has it, or gets it, as what its name says."""
 
 
-def place(image: str, mappings: Sequence[ImageMapping]) -> Place:
-    """Where an image's containers run: by the first entry that fits, else on the host."""
+def place(image: str, mappings: Sequence[ImageMapping], *, has_engine: bool = False) -> Place:
+    """Where an image's containers run: by the first entry that fits, else in a container engine, else on the host."""
     for mapping in mappings:
         if fnmatchcase(image, mapping.pattern):
             if mapping.root:
@@ -49,6 +51,8 @@ def place(image: str, mappings: Sequence[ImageMapping]) -> Place:
             if mapping.environment:
                 return _environment(mapping.environment, is_mapped=True)
             return _environment(Path(sys.prefix), is_mapped=True)
+    if has_engine:
+        return Place(image, "", is_image=True)
     return _environment(Path(sys.prefix), is_mapped=False)
 
 

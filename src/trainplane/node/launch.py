@@ -17,7 +17,7 @@ from trainplane.node import content, devices, environment, volumes
 from trainplane.node.home import HOME, OUTPUT, WORK, Home, cores, hostname_of, job_of, octets
 from trainplane.node.identity import user_of
 from trainplane.node.images import Place, place
-from trainplane.node.runner import CREATE_ERROR, Box, Mount, NotStarted, Program
+from trainplane.node.runner import CONTAINER, CREATE_ERROR, Box, Image, Mount, NotStarted, Program
 from trainplane.node.volumes import Owner, Source
 from trainplane.reconcile.view import View
 
@@ -154,7 +154,8 @@ def gpus_of(container: Raw) -> int:
 
 def program(pod: Raw, container: Raw, home: Home, *, view: View, made: Furnished) -> tuple[Program, Place]:
     """A container as a Program, and where its image is; raises ConfigError or NotStarted."""
-    where = place(container.get("image") or "", home.images)
+    image = container.get("image") or ""
+    where = place(image, home.images, has_engine=home.runner.name == CONTAINER)
     name = container["name"]
     user = user_of(pod, container)
     around = environment.Surroundings(view, home.allocatable, home.api_host, home.api_port)
@@ -162,8 +163,7 @@ def program(pod: Raw, container: Raw, home: Home, *, view: View, made: Furnished
     taken = home.devices.take(pod["metadata"]["uid"], name, gpus_of(container))
     env = {**_defaults(container, home, where), **(devices.variables(taken) if home.devices.capacity else {}), **own}
     argv = environment.command(container, env)
-    if not argv:
-        image = container.get("image") or ""
+    if not argv and not where.is_image:
         message = f'no command specified: nothing here knows the entrypoint of "{image}"; set the container\'s command'
         raise NotStarted(CREATE_ERROR, message)
     word = message_file(pod, home, name)
@@ -180,9 +180,10 @@ def program(pod: Raw, container: Raw, home: Home, *, view: View, made: Furnished
         name,
         argv,
         env,
-        cwd=container.get("workingDir") or WORK,
+        cwd=container.get("workingDir") or ("" if where.is_image else WORK),
         mounts=tuple(sorted(mounts.values(), key=lambda each: each.target.rstrip("/").count("/"))),
         root=where.root,
+        image=_image(container) if where.is_image else None,
         read_only_root=user.read_only_root,
         uid=user.uid,
         gid=user.gid,
@@ -198,15 +199,20 @@ def program(pod: Raw, container: Raw, home: Home, *, view: View, made: Furnished
     ), where
 
 
+def _image(container: Raw) -> Image:
+    name = container.get("image") or ""
+    tag = name.rpartition("/")[2].partition(":")[2]
+    usual = "Always" if "@" not in name and tag in ("", "latest") else "IfNotPresent"
+    return Image(name, container.get("imagePullPolicy") or usual, knows_command=not container.get("command"))
+
+
 def _defaults(container: Raw, home: Home, where: Place) -> Mapping[str, str]:
     """What a container has unless it says otherwise, as from an image."""
     threads = cores(look(container, "resources", "limits", "cpu") or home.allocatable.get("cpu") or 1) or 1.0
+    # An image has these, and what it says of them is right in it.
+    own = {"PATH": where.path, "HOME": HOME, "USER": USER, "LOGNAME": USER, "LANG": "C.UTF-8"}
     env = {
-        "PATH": where.path,
-        "HOME": HOME,
-        "USER": USER,
-        "LOGNAME": USER,
-        "LANG": "C.UTF-8",
+        **({} if where.is_image else own),
         # What a program says is to be seen when it says it, not when a buffer is full.
         "PYTHONUNBUFFERED": "1",
         # Several pods share the machine: each with a thread for every core would be slower than one.

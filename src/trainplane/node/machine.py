@@ -27,12 +27,12 @@ from trainplane.node.logs import KEPT, Logs
 from trainplane.node.names import names
 from trainplane.node.process import ProcessRunner
 from trainplane.node.restarts import Pace
-from trainplane.node.runner import Runner
+from trainplane.node.runner import CONTAINER, Runner, Unable
 from trainplane.node.streams import NodeStreams
 from trainplane.node.use import Use
 
 AUTO, NAMESPACED, PROCESS = "auto", "namespaced", "process"
-RUNNERS = (AUTO, NAMESPACED, PROCESS)
+RUNNERS = (AUTO, NAMESPACED, CONTAINER, PROCESS)
 STATE = "node"
 """The folder of what nodes keep for themselves."""
 PRUNE = 300.0
@@ -72,21 +72,31 @@ async def choose(settings: Settings, folder: Path) -> Runner:
     ended += await plain.sweep()
     runner: Runner = plain
     if settings.runner != PROCESS and sys.platform == "linux":
-        # Only here: what it leans on is Linux's own.
-        from trainplane.node.namespaced.client import Unable
-        from trainplane.node.namespaced.runner import NamespacedRunner
-
-        best = NamespacedRunner(folder / STATE / "namespaced", egress=settings.egress)
+        best = _best(settings, folder / STATE / "namespaced")
         try:
             ended += await best.sweep()
             runner = best
         except Unable as error:
-            if settings.runner == NAMESPACED:
+            if settings.runner != AUTO:
                 raise
             _log.warning("pods run as plain processes, without isolation: %s", error)
+    elif settings.runner not in (AUTO, PROCESS):
+        raise Unable(f"pods cannot run {settings.runner} here: that is Linux's; use --runner process")
     if ended:
         _log.warning("%d pods still ran from a former start, and were ended", len(set(ended)))
     return runner
+
+
+def _best(settings: Settings, folder: Path) -> Runner:
+    """The Runner that isolates pods, of the sort that was asked for."""
+    # Only here: what they lean on is Linux's own.
+    if settings.runner == CONTAINER:
+        from trainplane.node.container import ContainerRunner
+
+        return ContainerRunner(folder, egress=settings.egress)
+    from trainplane.node.namespaced.runner import NamespacedRunner
+
+    return NamespacedRunner(folder, egress=settings.egress)
 
 
 class Nodes:

@@ -9,6 +9,8 @@ from typing import Protocol
 
 from trainplane.api.ref import Ref
 
+CONTAINER = "container"
+"""The name of the Runner that has real images."""
 START_ERROR = "StartError"
 """The command cannot be run: it is missing, not executable, or its folder is."""
 CREATE_ERROR = "CreateContainerError"
@@ -73,6 +75,17 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """What a container engine makes a container of."""
+
+    name: str
+    pull: str
+    """Always, IfNotPresent or Never, as the API has it."""
+    knows_command: bool = False
+    """Whether the command line holds but arguments, and the image says what they are given to."""
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """What a container runs, and under which conditions."""
 
@@ -85,6 +98,8 @@ class Program:
     """In the order in which they are made: a mount below another comes after it."""
     root: Path | None = None
     """The folder that is the container's root; None is the host's system folders."""
+    image: Image | None = None
+    """What the container is made of instead, where the Runner has an engine for that."""
     read_only_root: bool = False
     uid: int | None = None
     """None: whoever the Runner runs as."""
@@ -167,8 +182,12 @@ class NotStarted(Exception):
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
-        """START_ERROR or CREATE_ERROR."""
+        """START_ERROR, CREATE_ERROR, or what is wrong with the image."""
         self.message = message
+
+
+class Unable(Exception):
+    """The machine cannot run pods in this way; the message says what was refused, and what to do."""
 
 
 class Runner(Protocol):

@@ -385,6 +385,8 @@ class Worker:
 
     def _tell_image(self, container: Raw, where: images.Place) -> None:
         image = container.get("image") or ""
+        if where.is_image:
+            return
         if where.is_mapped:
             self._say("Normal", "Pulled", f'Container image "{image}" already present on machine')
         else:

@@ -20,13 +20,10 @@ from trainplane.node.namespaced import channel
 from trainplane.node.namespaced.boot import LINE
 from trainplane.node.namespaced.channel import Message
 from trainplane.node.namespaced.identity import RANGE
+from trainplane.node.runner import Unable as Unable
 
 _READY_SECONDS = 10.0
 _END_SECONDS = 10.0
-
-
-class Unable(Exception):
-    """The machine does not let pods have namespaces; the message says what was refused, and what to do."""
 
 
 class Lost(Exception):

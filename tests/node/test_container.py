@@ -1,0 +1,261 @@
+"""Containers of podman: made of real images, in the pod network, with what a pod asks for; gone with the pod."""
+
+import asyncio
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.node.nodes import NAMESPACE, Nodes, container, nodes, phase, pod, ref, states
+from tests.node.test_streams import heard
+from trainplane.api.ref import Ref
+from trainplane.cluster.client import Patch
+from trainplane.node.container import ContainerRunner
+from trainplane.node.images import ImageMapping
+from trainplane.node.runner import Box, Image, Program, Stdio, Unable
+
+IMAGE = "localhost/trainplane-test:1"
+TOOLS = ("sh", "true", "sleep", "echo", "cat", "id", "hostname", "ls", "wget", "httpd", "touch", "dd", "grep", "mkdir")
+PLAIN = """\
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+"""
+"""For machines whose root may not raise limits, or that have both versions of control groups."""
+
+Play = Callable[[Nodes], Coroutine[Any, Any, None]]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """What podman needs to work here: nothing, or settings for machines that hold much back."""
+    busybox = shutil.which("busybox")
+    if not busybox or not shutil.which("podman"):
+        pytest.skip("needs podman and a static busybox: apt-get install podman busybox-static")
+    folder = tmp_path_factory.mktemp("engine")
+    (folder / "containers.conf").write_text(PLAIN)
+    tried = list[str]()
+    for number, extra in enumerate(({}, {"CONTAINERS_CONF": str(folder / "containers.conf")})):
+        runner = ContainerRunner(folder / str(number), environment={**os.environ, **extra})
+
+        async def attempt(runner: ContainerRunner = runner) -> None:
+            await runner.sweep()
+            await runner.close()
+
+        try:
+            asyncio.run(attempt())
+        except Unable as error:
+            tried.append(str(error))
+            continue
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            tar.add(busybox, "bin/busybox")
+            for tool in TOOLS:
+                link = tarfile.TarInfo(f"bin/{tool}")
+                link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+                tar.addfile(link)
+        words = ["podman", "import", "--change", 'ENTRYPOINT ["/bin/echo", "entered"]', "-", IMAGE]
+        own = {**os.environ, **extra}
+        subprocess.run(words, input=archive.getvalue(), env=own, capture_output=True, check=True, timeout=60)
+        yield extra
+        subprocess.run(["podman", "rmi", "--force", IMAGE], env=own, capture_output=True, check=False, timeout=60)
+        return
+    pytest.skip(f"podman does not work here: {tried[-1]}")
+
+
+@pytest.fixture
+def played(engine: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Play something on nodes that have podman."""
+    for name, value in engine.items():
+        monkeypatch.setenv(name, value)
+
+    def play(part: Play, **settings: Any) -> None:
+        async def all_of_it() -> None:
+            async with asyncio.timeout(90), nodes(tmp_path, runner="container", **settings) as made:
+                await part(made)
+
+        asyncio.run(all_of_it())
+
+    return play
+
+
+def box(script: str = "", **fields: Any) -> dict[str, Any]:
+    return container("c", script, **{"image": IMAGE, **fields})
+
+
+def test_a_container_is_its_image_with_what_the_pod_asks_for(played: Callable[..., None]) -> None:
+    script = """
+    id -u; id -g; hostname; pwd; echo "$WORD"; cat /v/key; echo "a line"; ls /bin | grep -c .
+    grep -q "^ *0 *0 " /proc/self/uid_map && echo "root is root"
+    touch /x 2>/dev/null || echo read-only; echo end > /dev/termination-log; exit 7
+    """
+
+    async def play(made: Nodes) -> None:
+        await made.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm", "namespace": NAMESPACE},
+                           "data": {"key": "from a volume\n"}})  # fmt: skip
+        one = box(
+            script,
+            env=[{"name": "WORD", "value": "two\nlines"}],
+            workingDir="/bin",
+            volumeMounts=[{"name": "v", "mountPath": "/v"}],
+            securityContext={"runAsUser": 1234, "runAsGroup": 55, "readOnlyRootFilesystem": True},
+        )
+        await made.create(pod(containers=[one], volumes=[{"name": "v", "configMap": {"name": "cm"}}]))
+        ended = await made.ended()
+        lines = (await made.log()).splitlines()
+        assert lines == ["1234", "55", "p", "/bin", "two", "lines", "from a volume", "a line", lines[8], "read-only"]
+        assert states(ended)["c"]["terminated"]["exitCode"] == 7
+        assert states(ended)["c"]["terminated"]["message"] == "end\n"
+
+    played(play)
+
+
+def test_an_image_says_what_runs_where_the_pod_does_not(played: Callable[..., None]) -> None:
+    async def play(made: Nodes) -> None:
+        await made.create(pod(containers=[box(args=["here"])]))
+        assert phase(await made.ended()) == "Succeeded"
+        assert await made.log() == "entered here\n"
+
+    played(play)
+
+
+def test_pods_find_each_other_by_name_and_the_containers_of_one_by_the_loopback(played: Callable[..., None]) -> None:
+    async def play(made: Nodes) -> None:
+        spec = {"clusterIP": "None", "selector": {"app": "x"}, "publishNotReadyAddresses": True}
+        await made.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": NAMESPACE},
+                           "spec": spec})  # fmt: skip
+        serve = "mkdir /w; echo served > /w/f; exec httpd -f -p 8000 -h /w"
+        look = "for i in 1 2 3 4 5 6 7 8 9; do wget -q -Y off -O- http://{}:8000/f && exit 0; sleep 0.5; done; exit 1"
+        server = pod("a", containers=[box(serve)], hostname="a", subdomain="s")
+        server["metadata"]["labels"] = {"app": "x"}
+        await made.create(server)
+        beside = [box(serve), container("d", look.format("127.0.0.1"), image=IMAGE)]
+        await made.create(pod("b", containers=beside))
+        await made.create(pod("c", containers=[box(look.format("a.s"))]))
+        assert phase(await made.ended("c")) == "Succeeded"
+        assert (await made.log("c")).endswith("served\n")
+        await made.until("b", lambda found: "terminated" in states(found).get("d", {}))
+        assert (await made.log("b", container="d")).endswith("served\n")
+
+    played(play)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason", "said"),
+    [
+        ({"image": "localhost/none:1", "imagePullPolicy": "Never"}, "ErrImageNeverPull", "is not present with pull po"),
+        ({"image": "localhost:1/none:1"}, "ErrImagePull", 'failed to pull the image "localhost:1/none:1"'),
+        ({"image": "mapped"}, "CreateContainerError", "the image stands for an environment of this machine"),
+    ],
+)
+def test_an_image_that_cannot_be_had_keeps_the_pod_waiting_and_says_why(
+    played: Callable[..., None], fields: dict[str, str], reason: str, said: str
+) -> None:
+    async def play(made: Nodes) -> None:
+        await made.create(pod(containers=[box("true", **fields)]))
+
+        def waits(found: dict[str, Any]) -> bool:
+            return states(found).get("c", {}).get("waiting", {}).get("reason") in (reason, "ImagePullBackOff")
+
+        found = await made.until("p", waits, within=60)
+        waiting = states(found)["c"]["waiting"]
+        assert said in waiting["message"] or waiting["reason"] == "ImagePullBackOff"
+        assert any(said in note for _, note in await made.events())
+
+    played(play, images=(ImageMapping("mapped"),))
+
+
+def test_a_command_that_is_not_in_the_image_is_told(played: Callable[..., None]) -> None:
+    async def play(made: Nodes) -> None:
+        await made.create(pod(containers=[box(command=["no-such-program"])]))
+        terminated = states(await made.ended())["c"]["terminated"]
+        assert terminated["reason"] == "StartError"
+        assert 'exec: "no-such-program": executable file not found in $PATH' in terminated["message"]
+
+    played(play)
+
+
+def test_a_root_folder_is_run_too_and_stays_as_it_was(played: Callable[..., None], tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "bin").mkdir(parents=True)
+    shutil.copy(shutil.which("busybox") or "", root / "bin" / "busybox")
+    for tool in TOOLS:
+        (root / "bin" / tool).symlink_to("busybox")
+
+    async def play(made: Nodes) -> None:
+        await made.create(pod(containers=[box("echo here; exit 3", image="mapped")]))
+        assert states(await made.ended())["c"]["terminated"]["exitCode"] == 3
+        assert await made.log() == "here\n"
+        assert sorted(each.name for each in root.iterdir()) == ["bin"]
+
+    played(play, images=(ImageMapping("mapped", root=root),))
+
+
+def test_a_limit_on_memory_is_held_and_nothing_is_left(played: Callable[..., None], engine: dict[str, str]) -> None:
+    async def play(made: Nodes) -> None:
+        hungry = "dd if=/dev/zero of=/dev/null bs=300M count=1"
+        one = box(f"sleep 0.2; {hungry}; exit $?", resources={"limits": {"memory": "40Mi"}})
+        await made.create(pod(containers=[one]))
+        terminated = states(await made.ended())["c"]["terminated"]
+        assert (terminated["exitCode"], terminated["reason"]) == (137, "OOMKilled")
+
+    played(play)
+    words = ["podman", "ps", "--all", "--quiet", "--filter", "label=dev.trainplane.cluster"]
+    left = subprocess.run(words, env={**os.environ, **engine}, capture_output=True, text=True, check=True, timeout=60)
+    assert left.stdout == ""
+
+
+def test_deleting_a_pod_ends_what_sleeps_and_another_command_joins_before(played: Callable[..., None]) -> None:
+    async def play(made: Nodes) -> None:
+        label = Patch.merge({"metadata": {"labels": {"trainplane.dev/users": "host"}}})
+        await made.api.patch(Ref("", "Namespace", "", NAMESPACE), label)
+        await made.create(pod(containers=[box("echo up; sleep 600")], terminationGracePeriodSeconds=1))
+        await made.until("p", lambda found: phase(found) == "Running")
+        channel = await made.running.streams.exec(ref("p"), ["sh", "-c", "hostname; exit 4"])
+        said, end = await heard(channel)
+        assert said[1] == b"p\n"
+        assert end["details"]["causes"] == [{"reason": "ExitCode", "message": "4"}]
+        await made.api.delete(ref("p"))
+        await made.gone()
+
+    played(play)
+
+
+def test_what_a_former_life_left_is_ended(engine: dict[str, str], tmp_path: Path) -> None:
+    async def play() -> None:
+        environment = {**os.environ, **engine}
+        former = ContainerRunner(tmp_path / "runner", environment=environment)
+        await former.sweep()
+        made = Box(Ref("", "Pod", NAMESPACE, "p"), "uid-1", "p", tmp_path / "box")
+        made.folder.mkdir()
+        await former.make(made)
+        with open(os.devnull, "r+b") as nothing:
+            stdio = Stdio(nothing.fileno(), nothing.fileno(), nothing.fileno())
+            sleeps = Program("c", ("sleep", "600"), {}, cwd="", image=Image(IMAGE, "Never"))
+            started = await former.start(made, sleeps, stdio)
+        # As after `kill -9`: nobody has ended anything, and another one comes to the same folder.
+        latter = ContainerRunner(tmp_path / "runner", environment=environment)
+        assert list(await latter.sweep()) == ["uid-1"]
+        assert not Path(f"/proc/{started.pid}").exists()
+        await former.wait(started)
+        await former.close()
+        await latter.close()
+
+    asyncio.run(play())
+
+
+def test_without_podman_it_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    if os.geteuid():
+        pytest.skip("needs root: another sentence comes first")
+    runner = ContainerRunner(tmp_path, environment={"PATH": str(tmp_path)})
+    with pytest.raises(Unable, match=r"podman was looked for and is not on the PATH.*; install it, or use --runner "):
+        asyncio.run(runner.sweep())
