@@ -7,9 +7,7 @@ import struct
 from collections.abc import Collection
 from typing import Any
 
-NEW_TIME = 0x80
 NEW_MOUNT = 0x20000
-NEW_CGROUP = 0x2000000
 NEW_UTS = 0x4000000
 NEW_IPC = 0x8000000
 NEW_USER = 0x10000000

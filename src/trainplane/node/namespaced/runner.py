@@ -114,6 +114,17 @@ class NamespacedRunner:
         """End what a former life has left, then start the fork server; raises Unable where the machine refuses it."""
         uids = await asyncio.to_thread(self._notes.sweep)
         self._groups = cgroups.find(label(self._folder))
+        # Noted before anything else is made: the next life may be in another group, and look for these by the note.
+        self._notes.server((), self.control_groups)
+        try:
+            await self._serve_somehow()
+            await self._try()
+        except Unable:
+            await self.close()
+            raise
+        return uids
+
+    async def _serve_somehow(self) -> None:
         try:
             await self._serve()
         except Unable:
@@ -122,8 +133,6 @@ class NamespacedRunner:
             # What /etc/subuid promises is not to be had; one user is better than none.
             self._ranges = None
             await self._serve()
-        await self._try()
-        return uids
 
     async def _try(self) -> None:
         """Make a container around a program that does not exist: where only that is missing, all the rest works."""
@@ -137,7 +146,6 @@ class NamespacedRunner:
                 await self.start(box, Program(_TRIAL, ("/proc/1/none",), {}), stdio)
         except NotStarted as error:
             if error.reason != START_ERROR:
-                await self.close()
                 raise Unable(f"containers cannot be made here: {error.message}") from error
         finally:
             await self.remove(box)
@@ -151,7 +159,7 @@ class NamespacedRunner:
             described = self._groups.describe() if self._groups else None
             hello = {"rootless": self._rootless, "ranges": self._ranges, "gateway": GATEWAY, "cgroups": described}
             await self._server.start(hello)
-            self._notes.server(self._server.pids, self._groups.folders if self._groups else ())
+            self._notes.server(self._server.pids, self.control_groups)
             self._orders = Orders(
                 self._folder,
                 rootless=self._rootless,
