@@ -3,9 +3,12 @@
 import json
 import subprocess
 import sys
-from contextlib import closing
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from socket import create_server
+from socket import SHUT_RDWR, SHUT_WR, create_server, socket
 from typing import Any
 
 import pytest
@@ -16,6 +19,55 @@ from trainplane.sdk.source import pack
 
 PROBE = Path(trainplane.__file__).parent / "probe"
 PATIENCE = 60.0
+Seen = Callable[[int, str], str]
+
+
+class Wire:
+    """A wire to a place, as long as it is held: what is sent into it comes out there, so many bytes a second."""
+
+    def __init__(self, place: str, *, rate: float) -> None:
+        host, _, port = place.partition(":")
+        self._place, self._rate = (host, int(port)), rate
+        self._sockets = [create_server(("127.0.0.1", 0))]
+        self._threads: list[threading.Thread] = []
+        self.address = f"127.0.0.1:{self._sockets[0].getsockname()[1]}"
+
+    def __enter__(self) -> "Wire":
+        self._begin(self._accept)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._sockets:
+            with suppress(OSError):
+                each.shutdown(SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(PATIENCE)
+        for each in self._sockets:
+            each.close()
+
+    def _begin(self, work: Callable[..., None], *ends: socket) -> None:
+        self._threads.append(threading.Thread(target=work, args=ends, daemon=True))
+        self._threads[-1].start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._sockets[0].accept()
+                self._sockets.append(near)
+                far = socket()
+                self._sockets.append(far)
+                if far.connect_ex(self._place):
+                    near.shutdown(SHUT_RDWR)
+                    continue
+                self._begin(self._carry, near, far)
+                self._begin(self._carry, far, near)
+
+    def _carry(self, source: socket, sink: socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+                time.sleep(len(data) / self._rate)
+            sink.shutdown(SHUT_WR)
 
 
 def free_port() -> int:
@@ -23,11 +75,16 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def probed(hosts: list[str], *, ranks: list[int], wait: float = 20.0) -> Findings:
-    """What processes of these ranks find; the others are not there."""
-    words = [sys.executable, str(PROBE / "network.py"), "--seconds", "0.05", "--wait", str(wait), *hosts]
+def probed(hosts: list[str], *, ranks: list[int], wait: float = 20.0, seen: Seen = lambda _, host: host) -> Findings:
+    """What processes of these ranks find; the others are not there. `seen` says where a rank sees a host."""
+    words = [sys.executable, str(PROBE / "network.py"), "--seconds", "0.1", "--wait", str(wait)]
     started = [
-        subprocess.Popen([*words, "--rank", str(rank)], stdout=subprocess.PIPE, text=True, stderr=subprocess.PIPE)
+        subprocess.Popen(
+            [*words, "--rank", str(rank), *(seen(rank, host) for host in hosts)],
+            stdout=subprocess.PIPE,
+            text=True,
+            stderr=subprocess.PIPE,
+        )
         for rank in ranks
     ]
     said = []
@@ -56,6 +113,20 @@ def test_who_is_not_there_or_has_no_name_is_told_and_the_others_are_measured() -
     assert errors[0, 1] == ""
     assert errors[0, 2] == "connection: Connection refused"
     assert errors[1, 3].startswith("name: ")
+
+
+def test_a_node_behind_a_slow_wire_is_the_odd_one() -> None:
+    hosts = [f"127.0.0.{rank + 1}:{free_port()}" for rank in range(3)]
+    with ExitStack() as wired:
+        wires = {host: wired.enter_context(Wire(host, rate=10e6)).address for host in hosts}
+
+        def seen(rank: int, host: str) -> str:
+            return wires[host] if (host == hosts[2]) != (rank == 2) else host
+
+        findings = probed(hosts, ranks=[0, 1, 2], seen=seen)
+    assert not any(link.error for link in findings.links)
+    assert [*findings.odd] == [2], findings
+    assert "MB/s, those of the others" in findings.odd[2]
 
 
 def told(rates: list[list[float | None]]) -> list[dict[str, Any]]:

@@ -52,6 +52,7 @@ def main() -> None:
     finally:
         if ending:
             ending.kill()
+        shutil.rmtree(probe.keys, ignore_errors=True)
     sys.stdout.write(MARK + json.dumps(probe.found) + "\n")
 
 
@@ -93,15 +94,18 @@ class Probe:
 
     def serve(self) -> None:
         """Answer peers from now on, at our own address where we know it: others may have the port elsewhere."""
-        host, port = self.asked.hosts[self.rank]
         server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            server.bind((socket.gethostbyname(host), port))
-        except OSError:
-            server.bind(("", port))
+        server.bind((self.address(), self.asked.hosts[self.rank][1]))
         server.listen(128)
         threading.Thread(target=self.accept, args=(server,), daemon=True).start()
+
+    def address(self) -> str:
+        """Our own address; "", which is any, where our name is not known yet."""
+        try:
+            return socket.gethostbyname(self.asked.hosts[self.rank][0])
+        except OSError:
+            return ""
 
     def accept(self, server: socket.socket) -> None:
         """Take every call."""
@@ -216,9 +220,10 @@ class Probe:
     def order(self) -> None:
         """Have all pods that joined measure, pair by pair; each pod is in one pair at a time."""
         with self.lock:
-            # Whoever looks for a peer in vain joins only after that.
+            # Whoever looks for a peer in vain joins only after that; who cannot be reached from here may never.
             late = self.until + 2 * CALL
-            while len(self.joined) < len(self.asked.hosts) and time.monotonic() < late:
+            awaited = {0, *(rank for rank, found in self.found["tcp"].items() if "error" not in found)}
+            while awaited - self.joined.keys() and time.monotonic() < late:
                 self.lock.wait(0.2)
             there, self.over = dict(self.joined), True
         for pairs in rounds(sorted(there)):
@@ -244,6 +249,8 @@ class Probe:
             shutil.copyfile(os.path.join(self.asked.ssh, name), path)
             os.chmod(path, 0o600)
         options = {
+            # Where pods share the machine's network, nobody outside of it shall find this sshd.
+            "ListenAddress": self.address() or "0.0.0.0",  # noqa: S104 - the pod's own
             "HostKey": f"{self.keys}/host",
             "AuthorizedKeysFile": f"{self.keys}/id.pub",
             "PidFile": "none",
