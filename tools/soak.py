@@ -1,4 +1,5 @@
-"""Look for rare faults: a store killed 200 times, 10,000 malformed requests, then fresh cases until the time is up."""
+"""Look for rare faults: a store killed 200 times, 10,000 malformed requests, jobs one of whose processes is killed 100
+times, then fresh cases until the time is up."""
 
 import argparse
 import os
@@ -12,6 +13,7 @@ from tools import ROOT, bold
 ROUNDS = 100
 KILLS = 200
 MALFORMED = 10_000
+FAULTS = 100
 
 
 def main() -> int:
@@ -31,6 +33,10 @@ def main() -> int:
         f"{MALFORMED} malformed requests, of the seed {seed}": (
             ["tests/cluster/test_malformed.py"],
             {"TRAINPLANE_MALFORMED": MALFORMED, "TRAINPLANE_SEED": seed},
+        ),
+        f"{FAULTS} jobs, and a process killed in each, of the seed {seed}": (
+            ["tests/node/test_faults.py"],
+            {"TRAINPLANE_FAULTS": FAULTS, "TRAINPLANE_SEED": seed},
         ),
     }
     for words, (files, settings) in trials.items():
