@@ -47,6 +47,18 @@ def without(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("code", "lines", "verdict"),
     [
+        pytest.param(
+            1,
+            ["Traceback (most recent call last):", "OSError: [Errno 98] Address already in use"],
+            Verdict(ExitClass.PORT_IN_USE, None, 1),
+            id="a port in use",
+        ),
+        pytest.param(
+            1,
+            ["Traceback (most recent call last):", "socket.gaierror: [Errno -2] Name or service not known"],
+            Verdict(ExitClass.NAME_NOT_FOUND, None, 1),
+            id="a name not found",
+        ),
         pytest.param(1, TORCHRUN, Verdict(ExitClass.IMPORT_ERROR, 1, 1), id="the rank that torchrun blames"),
         pytest.param(1, without("[rank"), Verdict(ExitClass.EXIT_CODE, 1, 1), id="torchrun's own traceback is none"),
         pytest.param(

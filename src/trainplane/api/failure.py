@@ -24,6 +24,8 @@ class ExitClass(StrEnum):
     DISK_FULL = "DiskFull"
     IMPORT_ERROR = "ImportError"
     SSH = "Ssh"
+    NAME_NOT_FOUND = "NameNotFound"
+    PORT_IN_USE = "PortInUse"
     NOT_STARTED = "NotStarted"
     COLLECTIVE_TIMEOUT = "CollectiveTimeout"
     USER_EXCEPTION = "UserException"
@@ -45,6 +47,8 @@ _WORDS = {
     ExitClass.DISK_FULL: "disk full",
     ExitClass.IMPORT_ERROR: "import error",
     ExitClass.SSH: "ssh",
+    ExitClass.NAME_NOT_FOUND: "a host's name was not found",
+    ExitClass.PORT_IN_USE: "port in use",
     ExitClass.NOT_STARTED: "the command could not be started",
     ExitClass.COLLECTIVE_TIMEOUT: "collective timeout",
     ExitClass.USER_EXCEPTION: "user exception",
@@ -58,6 +62,8 @@ ADVICE = {
     ExitClass.DISK_FULL: "make room on the disk, or give the job a larger volume",
     ExitClass.IMPORT_ERROR: "install the package in the environment that the image stands for",
     ExitClass.SSH: "see that sshd runs on the workers and that the keys are those of the job",
+    ExitClass.NAME_NOT_FOUND: "correct the name, or see what pods can reach: trainplane doctor network",
+    ExitClass.PORT_IN_USE: "choose another port, or end what listens there",
     ExitClass.NOT_STARTED: "correct the command, or map the image to an environment that has it",
     ExitClass.COLLECTIVE_TIMEOUT: "look at the rank that does not answer: it hangs, or cannot be reached",
     ExitClass.USER_EXCEPTION: "mend what the traceback shows",
@@ -86,6 +92,9 @@ _SAID: dict[ExitClass, tuple[str, ...]] = {
         "unable to reliably start one or more daemons",
         "lost communication with a remote daemon",
     ),
+    # Programs that go on trying warn of names that are not there yet; only what ended one counts.
+    ExitClass.NAME_NOT_FOUND: (r"\bgaierror\b", "NameResolutionError", "Could not resolve host"),
+    ExitClass.PORT_IN_USE: (r"Error\b.*Address already in use", "EADDRINUSE"),
     ExitClass.COLLECTIVE_TIMEOUT: (
         "[Cc]ollective operation timeout",
         r"Timed out waiting \d+ms",

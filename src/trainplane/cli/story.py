@@ -1,6 +1,7 @@
 """The story of one job as it happens: its stages, its output, how far it is, and how it ended."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -24,6 +25,7 @@ DRAIN = 20.0
 """Seconds that the output of a job that has ended may take to arrive."""
 GONE = 3
 """The exit code for a job that was deleted while somebody waited for it."""
+_NUMBERS = re.compile(r"\d+")
 LAST = 20
 """How many of the last lines of the rank that failed are shown."""
 
@@ -100,10 +102,10 @@ class Stages:
         self._last = ("", "")
 
     def take(self, job: Raw) -> str:
-        """A line where the state or its reason changed, else ""."""
+        """A line where the state or what is said of it changed, other than in numbers, else ""."""
         summary = look(job, "status", "summary") or {}
         state, message = summary.get("state") or "Pending", clean(summary.get("message") or "")
-        now = (state, summary.get("reason") or "")
+        now = (state, _NUMBERS.sub("", message))
         if now == self._last:
             return ""
         self._last = now
