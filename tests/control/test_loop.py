@@ -189,6 +189,32 @@ def test_a_burst_of_changes_is_told_in_a_few_writes() -> None:
     virtual.run(main())
 
 
+def test_changes_that_come_together_are_looked_at_together_and_one_of_its_own_kind_at_once() -> None:
+    looks: list[tuple[float, int]] = []
+
+    def decide(_raw: Raw, view: View, _now: datetime) -> Decision:
+        looks.append((round(asyncio.get_running_loop().time(), 3), len(list(view.all("", "ConfigMap")))))
+        return NOTHING
+
+    async def main() -> bool:
+        async with cluster() as made:
+            ref = Ref("", "Node", "", "n")
+            watches = ((("", "ConfigMap"), lambda _raw, _view: (ref,)),)
+            async with made.controlled(Controller("toy", "", "Node", decide, watches=watches, settle=0.05)) as loop:
+                await asyncio.sleep(1)
+                await made.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
+                await asyncio.sleep(1)
+                for i in range(3):
+                    await made.api.create(config_map(f"c-{i}"))
+                    await asyncio.sleep(0.01)
+                busy = not loop.is_idle
+                await asyncio.sleep(1)
+                return busy and loop.is_idle
+
+    assert virtual.run(main()), "who waits for more to come has something to do yet"
+    assert looks == [(1, 1), (2.05, 4)], "one ConfigMap every namespace has"
+
+
 def test_it_ends_when_it_is_cancelled_and_leaves_nothing_running() -> None:
     async def main() -> None:
         async with cluster(latency=5) as made:

@@ -102,3 +102,11 @@ def test_many_wishes_for_one_key_are_remembered_once() -> None:
         queue.add("a", after=10_000 - i)
     assert queue.later == 1
     assert len(queue._heap) < 200
+
+
+def test_the_same_wish_for_one_key_is_remembered_once() -> None:
+    queue: Queue[str] = Queue(lambda: 0.0)
+    for _ in range(10_000):
+        queue.add("a", after=60)
+    assert queue.later == 1
+    assert len(queue._heap) == 1

@@ -1,6 +1,7 @@
 """What the TrainJob controller decides: its children, its ends, and who wakes it."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,7 @@ from tests.trainjob.stories import CHILD, JOB, JOBSET, SNAPSHOT, Story, foreign_
 from tests.trainjob.worlds import replicated
 from trainplane.reconcile.decision import NOTHING, Create, Delete, SetStatus
 from trainplane.reconcile.view import Ref, View
+from trainplane.trainjob.plans import Plans
 from trainplane.trainjob.reconcile import PATIENCE, TRAINJOB, reconcile
 
 NODE = {"name": "node", "image": "train:1"}
@@ -28,6 +30,25 @@ def test_a_new_job_gets_its_snapshot_first_and_then_its_jobset() -> None:
 def test_a_job_at_rest_needs_nothing() -> None:
     story = Story(runtime(), trainjob())
     assert story.decide() == NOTHING
+
+
+def test_what_is_remembered_of_a_job_hides_no_change() -> None:
+    story, plans = Story(runtime(), trainjob()), Plans()
+    story.job["metadata"]["generation"] = 1
+
+    def actions(job: dict[str, Any], *objects: dict[str, Any]) -> list[str]:
+        decision = reconcile(job, View((job, *objects)), story.now, plans=plans)
+        return [type(action).__name__ for action in decision.actions if not isinstance(action, SetStatus)]
+
+    kept, there = story.objects[SNAPSHOT], story.objects[JOBSET]
+    stranger = {**there, "metadata": {**there["metadata"], "ownerReferences": []}}
+    spec = {**story.job["spec"], "suspend": True}
+    suspended = {**story.job, "metadata": {**story.job["metadata"], "generation": 2}, "spec": spec}
+    for _ in range(2):
+        assert actions(story.job, kept, there) == []
+    assert actions(story.job, kept) == ["Create"]
+    assert actions(story.job, kept, stranger) == ["Record"], "it is said that the name is taken"
+    assert actions(suspended, kept, there) == ["Apply"]
 
 
 def test_a_job_of_another_controller_is_left_alone() -> None:

@@ -25,6 +25,8 @@ WORKERS = 4
 """How many keys of a controller are looked at at once; while one waits for a write, another is decided on."""
 CALM = 0.05
 """Seconds between two writes of a status: what happens to a hundred pods at once is told once, not a hundred times."""
+SOON = 0.1
+"""Seconds within which what is due counts as being done; no Controller may let a change settle longer."""
 FAILED = "ReconcileFailed"
 STATES = ("trainer.kubeflow.org", "TrainJob")
 
@@ -100,7 +102,8 @@ class Loop:
     def is_idle(self) -> bool:
         """Whether nobody has anything to do now, or soon, or waits for what was written."""
         now = self._time()
-        busy = any(len(queue) or queue.running for queue in self.queues.values())
+        queues = self.queues.values()
+        busy = any(len(queue) or queue.running or is_soon(queue.next_due, now) for queue in queues)
         return not busy and not len(self._unseen) and all(until <= now for until in self._calm.values())
 
     def _row(self, sort: Sort, interested: Iterable[Interest]) -> Kind:
@@ -113,9 +116,10 @@ class Loop:
     def _tell(self, interested: Iterable[Interest], before: Raw | None, after: Raw | None) -> None:
         for interest in interested:
             queue = self.queues[interest.controller.name]
+            rest = 0.0 if interest.is_its_own else interest.controller.settle
             try:
                 for ref in wakened(interest, before, after, view=self.live, rows=self._rows):
-                    queue.add(ref)
+                    queue.add(ref, after=rest)
             except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, must not end the watch
                 changed = Ref.of(after or before or {})
                 self._fault(interest.controller, error, f"when {changed.kind} {changed.name} changed")
@@ -214,6 +218,11 @@ async def run(
     narrow = {(scope.kind.group, scope.kind.kind): scope for scope in scopes}
     loop = Loop(controllers, client, clock, scopes=narrow, metrics=metrics, instance=instance)
     await loop.run(workers=workers)
+
+
+def is_soon(due: float | None, now: float) -> bool:
+    """Whether somebody only waits for more to come with what has changed."""
+    return due is not None and due <= now + SOON
 
 
 def states(live: Live) -> Mapping[Labels, float]:

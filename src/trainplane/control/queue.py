@@ -77,7 +77,8 @@ class Queue(Generic[K]):
             self._wake()
 
     def _add_later(self, key: K, due: float) -> None:
-        if key in self._waiting or self._due.get(key, due) < due:
+        # One that is due at the same moment already would stay in the heap twice.
+        if key in self._waiting or self._due.get(key, due + 1.0) <= due:
             return
         self._due[key] = due
         self._count += 1

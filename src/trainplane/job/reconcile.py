@@ -202,7 +202,15 @@ def soonest(outcome: Outcome, status: Raw, *, job: Raw, started: datetime | None
     return min((one for one in moments if one is not None), default=None)
 
 
+SETTLE = 0.02
+"""Seconds that the change of a pod waits for those of the others, so that they are counted at once."""
 JOB = Controller(
-    name="job", group=GROUP, kind="Job", reconcile=reconcile, owns=(("", "Pod"),), reports_as="job-controller"
+    name="job",
+    group=GROUP,
+    kind="Job",
+    reconcile=reconcile,
+    owns=(("", "Pod"),),
+    settle=SETTLE,
+    reports_as="job-controller",
 )
 """The Job controller."""

@@ -34,5 +34,7 @@ class Controller:
     """(group, kind) of what it looks at besides, without being woken by a change there."""
     pause: float = 0.0
     """Seconds between two looks at one object, so that what changes at once is looked at once."""
+    settle: float = 0.0
+    """Seconds that a change of what it owns or watches waits for others to come with it."""
     reports_as: str = ""
     """The reportingController of its Events; its name where this is empty."""

@@ -1,50 +1,104 @@
 """Plans that were built lately: every change of every pod asks for its TrainJob's again, and it is the same one."""
 
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from trainplane.api.meta import Raw
+from trainplane.reconcile.view import Ref
 from trainplane.trainjob.pipeline import Surroundings, build
 from trainplane.trainjob.plan import Plan
 
 MOST = 128
 """How many are remembered; a Plan is as large as what it becomes."""
+MOST_OUTLINES = 16_384
+"""How many outlines are remembered: in a long queue every job is looked at in turn, and none of them changes."""
+STILL = frozenset(("JobSet", "PodGroup", "Secret"))
+"""Kinds of objects that are left as they are while their TrainJob is not suspended."""
+
+T = TypeVar("T")
 
 
-class _Made(NamedTuple):
-    """A Plan, and all that it was built from."""
+class Basis(NamedTuple):
+    """All that a Plan is built from; the runtime is compared as an object."""
 
     said: tuple[Any, ...]
     runtime: Raw
     around: Surroundings
-    plan: Plan
+
+    def is_that_of(self, other: "Basis") -> bool:
+        """Whether the same Plan comes of both."""
+        return self.runtime is other.runtime and self.said == other.said and self.around == other.around
+
+
+class Outline(NamedTuple):
+    """What matters of the Plan of a job of one size while its objects are there."""
+
+    refs: tuple[Ref, ...]
+    ancestor: str
+    """The replicated job that runs the TrainJob's command; "" where the runtime does not say."""
 
 
 class Plans:
     """A memory of Plans, one for each TrainJob."""
 
     def __init__(self) -> None:
-        self._made: OrderedDict[str, _Made] = OrderedDict()
+        self._made: OrderedDict[str, tuple[Basis, Plan]] = OrderedDict()
+        self._outlines: OrderedDict[str, tuple[Basis, Outline]] = OrderedDict()
 
     def forget(self, job: Raw) -> None:
         """A TrainJob has ended: nobody asks for its Plan any more."""
-        self._made.pop(job["metadata"].get("uid", ""), None)
+        uid = job["metadata"].get("uid", "")
+        self._made.pop(uid, None)
+        self._outlines.pop(uid, None)
 
     def build(self, job: Raw, runtime: Raw, around: Surroundings) -> Plan:
         """The Plan of a TrainJob, built anew only where something has changed that it comes from; raises Refused."""
-        metadata = job["metadata"]
-        uid, generation = metadata.get("uid"), metadata.get("generation")
-        if not uid or not generation:
+        uid, basis = job["metadata"].get("uid"), basis_of(job, runtime, around)
+        if not uid or basis is None:
             return build(job, runtime, around)
-        # Labels and annotations change without a new generation, and the size may have been brought within bounds.
-        said = (generation, metadata.get("labels"), metadata.get("annotations"), job["spec"].get("trainer"))
-        made = self._made.get(uid)
-        if made is not None and made.runtime is runtime and made.said == said and made.around == around:
-            self._made.move_to_end(uid)
-            return made.plan
-        plan = build(job, runtime, around)
-        self._made[uid] = _Made(said, runtime, around, plan)
-        self._made.move_to_end(uid)
-        if len(self._made) > MOST:
-            self._made.popitem(last=False)
+        plan = recalled(self._made, uid, basis)
+        if plan is None:
+            plan = build(job, runtime, around)
+            keep(self._made, uid, (basis, plan), most=MOST)
+            if outline := outline_of(plan):
+                keep(self._outlines, uid, (basis, outline), most=MOST_OUTLINES)
         return plan
+
+    def outline(self, job: Raw, runtime: Raw, around: Surroundings) -> Outline | None:
+        """The outline of a Plan that was built of just this, where it is all that is needed."""
+        uid, basis = job["metadata"].get("uid"), basis_of(job, runtime, around)
+        return recalled(self._outlines, uid, basis) if uid and basis is not None else None
+
+
+def basis_of(job: Raw, runtime: Raw, around: Surroundings) -> Basis | None:
+    """What a Plan comes from; None where nobody could tell whether the job has changed."""
+    metadata = job["metadata"]
+    generation = metadata.get("generation")
+    # Labels and annotations change without a new generation, and the size may have been brought within bounds.
+    said = (generation, metadata.get("labels"), metadata.get("annotations"), job["spec"].get("trainer"))
+    return Basis(said, runtime, around) if generation else None
+
+
+def outline_of(plan: Plan) -> Outline | None:
+    """The outline of a Plan; None where its objects are to follow what happens."""
+    if plan.size.min_nodes is not None or any(raw["kind"] not in STILL for raw in plan.objects):
+        return None
+    ancestor = plan.roles.ancestor
+    return Outline(tuple(map(Ref.of, plan.objects)), ancestor.name if ancestor else "")
+
+
+def recalled(memory: OrderedDict[str, tuple[Basis, T]], uid: str, basis: Basis) -> T | None:
+    """What is remembered of a job, if it was made of the same."""
+    found = memory.get(uid)
+    if found is None or not found[0].is_that_of(basis):
+        return None
+    memory.move_to_end(uid)
+    return found[1]
+
+
+def keep(memory: OrderedDict[str, T], uid: str, made: T, *, most: int) -> None:
+    """Remember one more, and forget the one that was longest of no use."""
+    memory[uid] = made
+    memory.move_to_end(uid)
+    if len(memory) > most:
+        memory.popitem(last=False)

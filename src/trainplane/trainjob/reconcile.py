@@ -13,13 +13,13 @@ from trainplane.api.trainer import API_VERSION, CONTROLLER
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Create, Decision, Delete, Record, SetStatus
 from trainplane.reconcile.view import Ref, View, group_of
-from trainplane.trainjob.children import CREATION_FAILED, REPLICATED, kept, resized, sized
+from trainplane.trainjob.children import CREATION_FAILED, REPLICATED, SUSPEND, kept, resized, sized
 from trainplane.trainjob.default import ELASTIC
 from trainplane.trainjob.lifetime import deadline, expiry, is_past_deadline, soonest
 from trainplane.trainjob.nodes import JOB_NODES
 from trainplane.trainjob.pipeline import Refused, Surroundings
 from trainplane.trainjob.plan import Plan
-from trainplane.trainjob.plans import Plans
+from trainplane.trainjob.plans import Outline, Plans
 from trainplane.trainjob.snapshot import Unusable, find_runtime, is_controlled_by, not_found, recall, take
 from trainplane.trainjob.status import finished, from_jobset, suspension
 from trainplane.trainjob.summary import Scene, Why, listed, summarize
@@ -33,6 +33,8 @@ LONGEST_NOTE = 1024
 """As much text as an Event takes."""
 PAUSE = 0.1
 """Seconds between two looks at a job: its pods change together."""
+SETTLE = 0.05
+"""Seconds that the change of a child waits for those of the others: half of what happens at once is no news."""
 SILENCE = timedelta(seconds=31)
 """How long a job waits without a reason before it is asked again; who is silent for half a minute is told of."""
 PATIENCE = timedelta(seconds=15)
@@ -65,6 +67,8 @@ class Wanted(NamedTuple):
 
     actions: list[Action]
     plan: Plan | None = None
+    entry: str = ""
+    """The replicated job that runs the TrainJob's command, where that is known without a Plan."""
     trouble: Trouble | None = None
     again: timedelta | None = None
     remark: str = ""
@@ -99,7 +103,7 @@ def reconcile(
         jobset=jobset,
         view=view,
         now=now,
-        entry=entry_of(wanted.plan, jobset),
+        entry=wanted.entry or entry_of(wanted.plan, jobset),
         enough=wanted.plan.size.min_nodes if wanted.plan else None,
         trouble=trouble,
         remark=wanted.remark,
@@ -129,7 +133,11 @@ def want(job: Raw, view: View, jobset: Raw | None, *, elastic_jobset: bool, plan
     try:
         runtime, actions = runtime_for(job, view)
         within, remark = bounded(job, runtime)
-        plan = plans.build(within, runtime, surroundings(view))
+        around = surroundings(view)
+        known = None if actions else plans.outline(within, runtime, around)
+        if known and known.ancestor and is_undisturbed(job, known, view):
+            return Wanted([], entry=known.ancestor, remark=remark)
+        plan = plans.build(within, runtime, around)
         strangers(job, plan, view)
     except Refused as refused:
         return Wanted([], trouble=Trouble("Refused", str(refused)), again=PATIENCE)
@@ -144,6 +152,14 @@ def want(job: Raw, view: View, jobset: Raw | None, *, elastic_jobset: bool, plan
         actions += kept(job, raw, view.get(Ref.of(raw)), elastic=elastic)
     actions += resized(plan, jobset, view, in_template=elastic_jobset)
     return Wanted(actions, plan, remark=remark)
+
+
+def is_undisturbed(job: Raw, outline: Outline, view: View) -> bool:
+    """Whether a job that is to run has all of its objects, so that nothing is to be done about them."""
+    found = [view.get(ref) for ref in outline.refs]
+    return not at(job, SUSPEND) and all(
+        raw is not None and is_controlled_by(raw, job) and not at(raw, SUSPEND) for raw in found
+    )
 
 
 def runtime_for(job: Raw, view: View) -> tuple[Raw, list[Action]]:
@@ -290,6 +306,7 @@ def controller(*, elastic_jobset: bool = False, why: Why | None = None) -> Contr
             ("node.k8s.io", "RuntimeClass"),
         ),
         pause=PAUSE,
+        settle=SETTLE,
         reports_as="trainer-trainjob-controller",
     )
 

@@ -248,8 +248,10 @@ def before(pod: Raw, view: View) -> Iterator[Ref]:
             yield ref
 
 
+SETTLE = 0.02
+"""Seconds that the change of a pod waits for those of the others: they come up and end together."""
 PAUSE = 0.05
-"""Seconds between two looks at a Service: its pods come up together."""
+"""Seconds between two looks at a Service."""
 ENDPOINT_SLICES = Controller(
     name="endpoint-slices",
     group="",
@@ -259,6 +261,7 @@ ENDPOINT_SLICES = Controller(
     watches=((("", "Pod"), before),),
     reads=(("batch", "Job"), ("", "Node")),
     pause=PAUSE,
+    settle=SETTLE,
     reports_as="endpoint-slice-controller",
 )
 """The controller of EndpointSlices."""
@@ -271,6 +274,7 @@ ENDPOINTS = Controller(
     watches=((("", "Pod"), before),),
     reads=(("batch", "Job"),),
     pause=PAUSE,
+    settle=SETTLE,
     reports_as="endpoint-controller",
 )
 """The controller of Endpoints, which EndpointSlices replace; a cluster may do without it and save the writes."""
