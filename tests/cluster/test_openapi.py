@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 import pytest
+import yaml
 
 from trainplane.api.kinds import kind_of
 from trainplane.cluster.openapi import OpenApi
@@ -156,3 +158,37 @@ def test_version_2_in_protobuf_says_the_same() -> None:
     assert named_schemas(properties).keys() >= {"apiVersion", "kind", "metadata", "spec", "status"}
     (mark,) = (value for number, value in job if number == 31 and b"group-version-kind" in bytes(value))
     assert b'{"group": "trainer.kubeflow.org", "version": "v1alpha1", "kind": "TrainJob"}' in bytes(mark)
+
+
+def test_every_field_of_every_kind_says_what_it_is() -> None:
+    silent = {
+        f"{name.rpartition('.')[2]}.{field}"
+        for path in json.loads(OPENAPI.index().body)["paths"]
+        for name, schema in document(path)["components"]["schemas"].items()
+        for field, said in schema.get("properties", {}).items()
+        if not said.get("description")
+    }
+    assert silent == set()
+
+
+def test_every_kind_says_what_it_is() -> None:
+    for path in json.loads(OPENAPI.index().body)["paths"]:
+        for name, schema in document(path)["components"]["schemas"].items():
+            assert "x-kubernetes-group-version-kind" not in schema or schema.get("description"), name
+
+
+def test_no_sentence_is_of_a_field_that_is_not_there() -> None:
+    told = yaml.safe_load(files("trainplane.cluster").joinpath("descriptions.yaml").read_text())
+    served = [
+        s for path in json.loads(OPENAPI.index().body)["paths"] for s in document(path)["components"]["schemas"].items()
+    ]
+    fields = {(name.rpartition(".")[2], field) for name, schema in served for field in schema.get("properties", {})}
+    names = {field for _, field in fields}
+    assert not {(type_, field) for type_, said in told.items() for field in said if type_ != "*"} - fields
+    assert not told["*"].keys() - names
+
+
+def test_what_has_no_schema_is_not_merged_by_one() -> None:
+    paths = document("apis/apiextensions.k8s.io/v1")["paths"]
+    patch = paths["/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"]["patch"]
+    assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]

@@ -2,10 +2,13 @@
 
 import inspect
 from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
 from typing import Any, get_args
 
 import msgspec
 
+from trainplane.api.documents import parse
 from trainplane.api.meta import Wire
 from trainplane.api.schema import INT_OR_STRING, VALIDATIONS, Schema, bare, openapi
 
@@ -36,7 +39,7 @@ _UNIONS_V2: dict[str, Schema] = {
     },
 }
 
-_EVERY_OBJECT = {
+EVERY_OBJECT = {
     "apiVersion": "The API group and version that the object is written in.",
     "kind": "What the object is.",
     "metadata": "Its name, labels and other facts that every object has.",
@@ -71,13 +74,14 @@ def _definition(type_: type[Wire], root: str, inside: list[type[Wire]]) -> Schem
     properties: Schema = {}
     for field in msgspec.structs.fields(type_):
         name = field.encode_name
-        about = {"description": text} if (text := _about(node["properties"][name], field.type)) else {}
+        text = _told(type_, name, _about(node["properties"][name], field.type))
+        about = {"description": text} if text else {}
         properties[name] = _node(node["properties"][name], field.type, root=root, inside=inside, about=about)
-    if properties.keys() >= _EVERY_OBJECT.keys():
+    if properties.keys() >= EVERY_OBJECT.keys():
         # kubectl prints the descriptions of a field and of its type one after the other, and lists a field with its
         # own alone: so fields carry both in one, and only whole objects, which are no fields, have a type's.
         said["description"] = _described(type_)
-        for name, text in _EVERY_OBJECT.items():
+        for name, text in EVERY_OBJECT.items():
             properties[name] = {**properties[name], "description": text}
     return {**said, **_laws(node), **({"properties": properties} if properties else {})}
 
@@ -86,6 +90,19 @@ def _described(type_: type[Wire]) -> str:
     """What the schema says of a type, or else the first sentence of its own."""
     said: str = openapi(type_).get("description") or (inspect.getdoc(type_) or type_.__name__).partition("\n\n")[0]
     return said
+
+
+def _told(type_: type[Wire], name: str, said: str) -> str:
+    """What is said of a field, or else in the words that are kept beside the types."""
+    told = _descriptions()
+    return said or told.get(type_.__name__, {}).get(name) or told["*"].get(name, "")
+
+
+@cache
+def _descriptions() -> dict[str, dict[str, str]]:
+    text = files("trainplane.cluster").joinpath("descriptions.yaml").read_bytes()
+    (document,) = parse(text).documents
+    return msgspec.convert(document.value, dict[str, dict[str, str]])
 
 
 def _about(node: Schema, annotation: Any) -> str:

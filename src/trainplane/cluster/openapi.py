@@ -7,7 +7,7 @@ import orjson
 
 from trainplane.api.kinds import Kind, kind_of
 from trainplane.api.meta import Raw
-from trainplane.cluster.definitions import COMPONENTS, DEFINITIONS, definitions, name_of, reference
+from trainplane.cluster.definitions import COMPONENTS, DEFINITIONS, EVERY_OBJECT, definitions, name_of, reference
 from trainplane.cluster.discovery import JSON, MINOR, Document
 from trainplane.cluster.openapi_protobuf import CONTENT_TYPE, encode_v2
 from trainplane.cluster.resources import Resource
@@ -32,6 +32,19 @@ _OPTIONS = {
     "fieldManager": "The name under which the fields that this request sets are owned.",
     "fieldValidation": "What happens to unknown and repeated fields: Strict refuses, Warn tells, Ignore drops them.",
 }
+_PLAIN = {
+    "Binding": "A pod, and the node that it is placed on.",
+    "CustomResourceDefinition": "A kind that is served besides Kubernetes' own. Here they can be read, not added.",
+    "LocalSubjectAccessReview": "A question whether somebody may do something in a namespace.",
+    "NodeMetrics": "What a node uses.",
+    "PodMetrics": "What the containers of a pod use.",
+    "SelfSubjectAccessReview": "A question whether you may do something.",
+    "SelfSubjectReview": "A question who you are.",
+    "SelfSubjectRulesReview": "A question what you may do in a namespace.",
+    "SubjectAccessReview": "A question whether somebody may do something.",
+    "TokenReview": "A question whose token it is.",
+}
+"""What is served and has no type of ours."""
 _FORCE = "Take over fields that other managers own."
 _LISTING = {
     "continue": "The token of the page before.",
@@ -138,11 +151,19 @@ def _schemas(resources: Iterable[Resource], root: str) -> Raw:
     found: Raw = definitions([kind.type for kind in map(_kind, rows) if kind], root=root)
     for row in rows:
         name = _schema_name(row)
-        plain = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        plain = _plain(row.kind)
         # Definitions of one type may serve several groups: a dialect's kinds are the hub's.
         known = found.get(name, plain)
         found[name] = {**known, _GVK: [*known.get(_GVK, ()), _gvk(row)]}
     return dict(sorted(found.items()))
+
+
+def _plain(kind: str) -> Raw:
+    """The schema of an object of which no more is known than what every object has."""
+    types = {"metadata": "object"}
+    fields = {name: {"type": types.get(name, "string"), "description": text} for name, text in EVERY_OBJECT.items()}
+    about = {"description": _PLAIN[kind]} if kind in _PLAIN else {}
+    return {**about, "type": "object", "properties": fields, "x-kubernetes-preserve-unknown-fields": True}
 
 
 def _gvk(row: Resource) -> Raw:
@@ -187,7 +208,8 @@ def _operation(row: Resource, verb: str, root: str) -> Raw:
         _GVK: _gvk(row),
     }
     if verb == "patch":
-        types = _PATCHES if row.custom else (*_PATCHES, _STRATEGIC)
+        # A strategic merge goes by a schema: kubectl would look in vain for the fields of an object without one.
+        types = _PATCHES if row.custom or _kind(row) is None else (*_PATCHES, _STRATEGIC)
         return operation | _takes(types, {"type": "object"}, root)
     if verb in ("create", "update"):
         return operation | _takes((JSON, "application/yaml"), schema, root)
