@@ -4,7 +4,7 @@ from datetime import datetime
 
 from trainplane.api.meta import Raw
 from trainplane.reconcile.view import View
-from trainplane.why import before_pods, ended, placing, starting
+from trainplane.why import before_pods, ended, placing, queueing, starting
 from trainplane.why.cause import Cause, Check
 from trainplane.why.scene import Scene
 
@@ -50,11 +50,13 @@ CAUSES: tuple[Check, ...] = (
     placing.volume_not_bound,
     placing.no_scheduler,
     placing.no_nodes,
+    queueing.queue_unusable,
     placing.gang_deadlock,
     placing.gang_incomplete,
     placing.selector_unsatisfied,
     placing.taint_not_tolerated,
     placing.gang_too_large,
+    queueing.queue_full,
     starting.preempted,
     placing.gang_waiting,
     placing.unschedulable,
