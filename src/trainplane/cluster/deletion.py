@@ -83,7 +83,7 @@ class Deletion:
         if options.dry_run:
             return Answer(200, new, warnings=warnings)
         try:
-            (change,) = await self._ground.store.write(Write(stored.key, body(new), stored.revision))
+            (change,) = await self._ground.write(Write(stored.key, body(new), stored.revision))
         except StoreConflict:
             return None
         return Answer(200, change.after.object if change.after else new, change.value, warnings)
@@ -93,7 +93,7 @@ class Deletion:
     ) -> Answer | None:
         if not options.dry_run:
             try:
-                await self._ground.store.write(Write(stored.key, None, stored.revision))
+                await self._ground.write(Write(stored.key, None, stored.revision))
             except StoreConflict:
                 return None
         if not strategy_of(row).shown_when_deleted:

@@ -10,7 +10,8 @@ from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
 from trainplane.cluster.access import User
 from trainplane.cluster.admission import Admission, Lookup
-from trainplane.cluster.log import Key, Stored
+from trainplane.cluster.errors import InternalError
+from trainplane.cluster.log import Change, Key, Stored, Unwritable, Write
 from trainplane.cluster.options import Options
 from trainplane.cluster.store import Store
 from trainplane.cluster.views import View, views
@@ -97,6 +98,13 @@ class Ground:
     def row(self, group: str, kind: str) -> Kind | None:
         """The served kind of a group."""
         return self._by_kind.get((group, kind))
+
+    async def write(self, *writes: Write) -> tuple[Change, ...]:
+        """Write to the Store; a disk that takes nothing in is told as the API tells of it, in this process too."""
+        try:
+            return await self.store.write(*writes)
+        except Unwritable as error:
+            raise InternalError(str(error)) from error
 
     def find(self, key: Key) -> Stored | None:
         """What is stored at a key."""

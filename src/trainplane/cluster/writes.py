@@ -87,7 +87,7 @@ class Writes:
                 return Answer(201, new, warnings=answer_warnings)
             writes = [Write(key, body(new), 0), *self._companions(call.row, new), *charged]
             try:
-                change, *_ = await self._ground.store.write(*writes)
+                change, *_ = await self._ground.write(*writes)
             except StoreConflict:
                 continue
             return Answer(201, change.after.object if change.after else new, change.value, answer_warnings)
@@ -278,9 +278,7 @@ class Writes:
                 return Answer(200, shown, warnings=warnings)
             gone = vanishes(new)
             try:
-                (done,) = await self._ground.store.write(
-                    Write(stored.key, None if gone else body(new), stored.revision)
-                )
+                (done,) = await self._ground.write(Write(stored.key, None if gone else body(new), stored.revision))
             except StoreConflict:
                 continue
             if gone:

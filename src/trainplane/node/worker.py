@@ -117,8 +117,8 @@ class Worker:
         if steps:
             # What was done shows at the next look; what lies between two looks nobody needs to know.
             return True
-        await self._write(turn.status)
-        over = turn.status["phase"] in (SUCCEEDED, FAILED) and self.scene.cleared
+        is_told = await self._write(turn.status)
+        over = turn.status["phase"] in (SUCCEEDED, FAILED) and self.scene.cleared and is_told
         if Forget() in turn.steps:
             await self._forget()
         if over:
@@ -285,6 +285,9 @@ class Worker:
             life = replace(life, message=self._message(living.container, life, living.number))
         if life.code and not seen.stopping and not exit_.lost:
             said = home.logs.tail(log_name(self.pod), name, living.number, lines=TAIL).splitlines()
+            if living.writer.failure:
+                # A disk that was full for the log was full for the program too, whose words about it are lost.
+                said.append(living.writer.failure)
             self.scene = replace(self.scene, blame=judge(life.code, said, oom=exit_.oom))
         ended = replace(seen, life=life, ready=False, started=False, stopping=False, unhealthy="")
         self.scene = self.scene.with_container(name, ended)
@@ -346,8 +349,8 @@ class Worker:
         await asyncio.to_thread(shutil.rmtree, home.folders.pod(self.uid), ignore_errors=True)
         self.scene = replace(self.scene, cleared=True)
 
-    async def _write(self, status: Raw) -> None:
-        """Write what has changed of the status."""
+    async def _write(self, status: Raw) -> bool:
+        """Write what has changed of the status; False where that did not succeed, and is tried again."""
         before = self._written if self._written is not None else self.pod.get("status") or {}
         changed = {key: value for key, value in status.items() if before.get(key) != value}
         changed |= {key: None for key in before if key not in status}
@@ -355,21 +358,22 @@ class Worker:
             old = {each["type"]: each for each in before.get("conditions") or ()}
             changed["conditions"] = [each for each in status["conditions"] if old.get(each["type"]) != each]
         if self.is_gone or not changed:
-            return
+            return True
         try:
             after = await self._home.client.patch(
                 self.box.pod, Patch.strategic({"status": changed}), uid=self.uid, subresource="status"
             )
         except (NotFound, Conflict):
             self.lose()
-            return
+            return True
         except (ApiError, OSError) as error:
             # Said again at the next look, which must come.
             _log.warning("the status of the pod %s cannot be written, trying again: %s", self.box.pod.name, error)
             asyncio.get_running_loop().call_later(1.0, self._wake.set)
-            return
+            return False
         self._written = status
         self.pod = {**self.pod, "status": after.get("status") or {}}
+        return True
 
     async def _forget(self) -> None:
         if not self.is_gone:
