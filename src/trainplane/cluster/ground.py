@@ -89,6 +89,8 @@ class Ground:
         self.companions = companions
         self.check_grant: Callable[[User, Raw], None] = lambda _user, _raw: None
         """Raises Forbidden where a user may not store a role or a binding; whoever knows the roles puts it here."""
+        self.keeps_owners = True
+        """Whether it is noted who owns which field; where nobody but controllers ever writes, nobody asks."""
         rows = tuple(kinds)
         self.views = views(rows)
         self._by_kind: dict[tuple[str, str], Kind] = {}

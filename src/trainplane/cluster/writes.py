@@ -321,6 +321,8 @@ class Writes:
         return changed(new, old, row, subresource=call.subresource)
 
     def _owned(self, old: Raw | None, new: Raw, call: Call) -> list[Raw]:
+        if not self._ground.keeps_owners:
+            return []
         return ownership.update(
             old,
             new,

@@ -13,7 +13,7 @@ from trainplane.api.raw import look
 from trainplane.cluster.entries import stamp
 from trainplane.node.script import KILLED, LOST, NODE, Script, Unreadable, script_of
 from trainplane.node.simulated_pod import TERMINATED, moment, step, stopped
-from trainplane.node.simulated_settings import waiting_for
+from trainplane.node.simulated_settings import Waiting
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Create, Decision, Delete, Patch, SetStatus
 from trainplane.reconcile.view import Ref, View
@@ -206,17 +206,6 @@ def on_node(node: Raw, view: View) -> Iterator[Ref]:
                 yield Ref.of(pod)
 
 
-PODS = Controller(
-    name="simulated-pods",
-    group="",
-    kind="Pod",
-    reconcile=play,
-    watches=((("", "Node"), on_node), (("", "ConfigMap"), waiting_for), (("", "Secret"), waiting_for)),
-    reports_as="kubelet",
-)
-"""Has pods on simulated nodes do what their annotations say."""
-
-
 def simulated(count: int, size: Size | None = None) -> tuple[Controller, ...]:
     """The controllers of so many simulated nodes; nodes that were simulated before and are not among them go."""
     keeper = Controller(
@@ -228,4 +217,13 @@ def simulated(count: int, size: Size | None = None) -> tuple[Controller, ...]:
         reads=(("coordination.k8s.io", "Lease"),),
         reports_as="kubelet",
     )
-    return (keeper, PODS)
+    waiting = Waiting()
+    pods = Controller(
+        name="simulated-pods",
+        group="",
+        kind="Pod",
+        reconcile=play,
+        watches=((("", "Node"), on_node), (("", "ConfigMap"), waiting), (("", "Secret"), waiting)),
+        reports_as="kubelet",
+    )
+    return (keeper, pods)

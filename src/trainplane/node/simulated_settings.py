@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
+from trainplane.reconcile.news import News
 from trainplane.reconcile.view import Ref, View
 
 WAITS = "CreateContainerConfigError"
@@ -47,9 +48,27 @@ def needs(pod: Raw) -> Iterator[tuple[str, str, str]]:
                     yield kind, str(given["name"]), str(given["key"])
 
 
-def waiting_for(raw: Raw, view: View) -> Iterator[Ref]:
-    """The pods that may wait for a ConfigMap or Secret."""
-    for pod in view.all("", "Pod", namespace=raw["metadata"].get("namespace", "")):
-        statuses = look(pod, "status", "containerStatuses") or ()
-        if any(look(one, "state", "waiting", "reason") == WAITS for one in statuses):
-            yield Ref.of(pod)
+class Waiting:
+    """The pods that wait for a ConfigMap or Secret, kept up with the View: few do, and many settings come and go."""
+
+    def __init__(self) -> None:
+        self._news = News()
+        self._pods: dict[Ref, None] = {}
+
+    def __call__(self, raw: Raw, view: View) -> Iterator[Ref]:
+        """The pods that may wait for this ConfigMap or Secret."""
+        changed = self._news.of(view, "", "Pod")
+        if changed is None:
+            self._pods = dict.fromkeys(Ref.of(pod) for pod in view.all("", "Pod") if is_waiting(pod))
+        for ref in changed or ():
+            self._pods.pop(ref, None)
+            if is_waiting(view.get(ref)):
+                self._pods[ref] = None
+        namespace = raw["metadata"].get("namespace", "")
+        yield from [ref for ref in self._pods if ref.namespace == namespace]
+
+
+def is_waiting(pod: Raw | None) -> bool:
+    """Whether a pod lacks something that it reads."""
+    statuses = look(pod, "status", "containerStatuses") or ()
+    return any(look(one, "state", "waiting", "reason") == WAITS for one in statuses)

@@ -20,7 +20,15 @@ from trainplane.trainjob.nodes import JOB_NODES
 from trainplane.trainjob.pipeline import Refused, Surroundings
 from trainplane.trainjob.plan import Plan
 from trainplane.trainjob.plans import Outline, Plans
-from trainplane.trainjob.snapshot import Unusable, find_runtime, is_controlled_by, not_found, recall, take
+from trainplane.trainjob.snapshot import (
+    Unusable,
+    find_runtime,
+    is_controlled_by,
+    not_found,
+    recall,
+    take,
+    unstamped,
+)
 from trainplane.trainjob.status import finished, from_jobset, suspension
 from trainplane.trainjob.summary import Scene, Why, listed, summarize
 from trainplane.trainjob.tree import at, put
@@ -171,7 +179,8 @@ def runtime_for(job: Raw, view: View) -> tuple[Raw, list[Action]]:
     if live is None:
         problem = not_found(job, view.get)
         raise Blocked("RuntimeNotFound", f"{problem.what}; {problem.todo}")
-    return live, [Create(take(job, live), complaint=CREATION_FAILED)]
+    # What is planned now is what will be planned from the snapshot.
+    return unstamped(live), [Create(take(job, live), complaint=CREATION_FAILED)]
 
 
 def bounded(job: Raw, runtime: Raw) -> tuple[Raw, str]:

@@ -38,7 +38,6 @@ def snapshot_ref(job: Raw) -> Ref:
 
 def take(job: Raw, runtime: Raw) -> Raw:
     """The ConfigMap that holds the runtime as it is now. JSON is YAML, so upstream's reader understands it too."""
-    metadata = {key: value for key, value in runtime["metadata"].items() if key not in STAMPS}
     ref = snapshot_ref(job)
     return {
         "apiVersion": "v1",
@@ -48,8 +47,14 @@ def take(job: Raw, runtime: Raw) -> Raw:
             "namespace": ref.namespace,
             "ownerReferences": [owner(job)],
         },
-        "data": {KEY: json.dumps({**runtime, "metadata": metadata}, sort_keys=True)},
+        "data": {KEY: json.dumps(unstamped(runtime), sort_keys=True)},
     }
+
+
+def unstamped(runtime: Raw) -> Raw:
+    """The runtime as a snapshot has it."""
+    metadata = {key: value for key, value in runtime["metadata"].items() if key not in STAMPS}
+    return {**runtime, "metadata": metadata}
 
 
 def owner(raw: Raw) -> Raw:
@@ -84,10 +89,10 @@ def recall(job: Raw, view: View) -> Raw | None:
     return runtime
 
 
-# Every change of every pod asks for the same few texts again.
+# Every change of every pod, and every TrainJob that is made, asks for the same few texts again.
 @lru_cache(maxsize=256)
 def usable(text: str) -> Raw | None:
-    """The runtime of a snapshot's text, or None where somebody made nonsense of it; upstream writes YAML."""
+    """The runtime that a text holds, or None where it is nonsense; upstream writes snapshots in YAML."""
     try:
         runtime: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -129,7 +134,7 @@ def find_runtime(job: Raw, lookup: Lookup) -> Raw | None:
     live = next(filter(None, map(lookup, runtime_refs(job))), None)
     if live is None:
         return None
-    runtime = sound(live)
+    runtime = usable(json.dumps(live))
     if runtime is None:
         raise Unusable(f"the {live['kind']} {live['metadata']['name']} has not the shape of a runtime; correct it")
     return runtime
