@@ -12,6 +12,7 @@ import yaml
 
 from bench.beginning import beginning
 from bench.documents import fill, trainjob
+from bench.launching import launching
 from bench.measure import Row, interleaved, rates, table
 from bench.placing import placing
 from bench.pods import pods
@@ -41,6 +42,10 @@ TrainJobs created over HTTPS on simulated nodes, with the scheduler and a disk. 
 its memory includes what it takes to begin, about 80 MiB."""
 PLACES = "Processor time of one decision; the View is there already."
 PODS = "By the clock, in namespaces of their own, until the program runs; four processes take turns for each."
+LAUNCHES = """\
+By the clock, from the command; the ways take turns. The aim is at most 0.5 s over the bare commands. `trainplane run`
+has a cluster that runs already, or starts one for the job. The kubeflow SDK runs on one node whatever it is asked for,
+and makes a virtual environment for each job; it is spared installing torch there."""
 API = """\
 What a profile said, and what was done about it: half of a create was the set of owned fields, walked, joined and sorted
 level by level, so objects with the same fields share one tree, which is sorted in C; a third was Python looking for
@@ -146,6 +151,7 @@ SECTIONS = (
     Section("scheduler", "The scheduler", PLACES, lambda _: table(placing())),
     Section("cluster", "Whole clusters", CLUSTERS, lambda _: running()),
     Section("pods", "Pods", PODS, lambda rounds: table(pods(rounds=2 * rounds))),
+    Section("launch", "Launching", LAUNCHES, lambda rounds: launching(rounds=max(3, rounds // 4))),
     Section("command", "The command", "", _commands),
 )
 
