@@ -256,6 +256,10 @@ class TestGates:
         with pytest.raises(Denied, match=r"InPlaceRestart is not done here.*; use Recreate"):
             admitted(jobset(failurePolicy={"restartStrategy": "InPlaceRestart"}))
 
+    def test_a_closed_gate_is_named_as_the_command_line_names_it(self) -> None:
+        with pytest.raises(Denied, match=r"gate RestartJob is closed.*--feature-gates RestartJob"):
+            admitted(jobset(**with_rule(action="RestartJob")))
+
 
 class TestExistingClaims:
     RAW = staticmethod(lambda **how: jobset(rjob("a", pod=MOUNTING), **claims(**how)))

@@ -80,8 +80,9 @@ def closed_gates(jobset: Raw, *, restart_job: bool) -> Iterator[Problem]:
         yield Problem(change_rules.GATE_CLOSED, (*policy, "restartStrategy"), what, "use Recreate")
     for place, rule in enumerate(look(jobset, *policy, "rules") or ()):
         if rule.get("action") in checks.GATED_ACTIONS and not restart_job:
-            what = f"{rule['action']} is not done on this cluster: it was started without restart_job"
-            yield Problem(change_rules.GATE_CLOSED, (*policy, "rules", place, "action"), what, "use RestartJobSet")
+            what = f"{rule['action']} is not done on this cluster: its gate RestartJob is closed"
+            todo = "use RestartJobSet, or start the cluster with --feature-gates RestartJob"
+            yield Problem(change_rules.GATE_CLOSED, (*policy, "rules", place, "action"), what, todo)
     if not (restart_job and restarts_single_jobs(jobset)):
         return
     for place, one in enumerate(replicated_jobs(jobset)):
