@@ -320,6 +320,17 @@ def test_watching_prints_what_changes(empty: Clusters) -> None:
         assert watcher.wait(30) == 130
         assert watcher.stderr
         assert "Traceback" not in watcher.stderr.read()
+    with empty.foreground("get", "-w", "-o", "name") as watcher:
+        assert watcher.stdout
+        assert watcher.stdout.readline() == "trainjob.trainer.kubeflow.org/first\n"
+        send(empty, job("second", seconds="600"))
+        assert "trainjob.trainer.kubeflow.org/second\n" in watcher.stdout
+        watcher.send_signal(signal.SIGINT)
+    with empty.foreground("events", "first", "-w", "-o", "yaml") as watcher:
+        assert watcher.stdout
+        assert watcher.stdout.readline() == "apiVersion: events.k8s.io/v1\n"
+        assert "---\n" in watcher.stdout
+        watcher.send_signal(signal.SIGINT)
     with empty.foreground("events", "first", "-w") as watcher:
         assert watcher.stdout
         assert watcher.stdout.readline().split()[0] == "SEEN"

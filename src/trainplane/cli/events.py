@@ -34,11 +34,7 @@ def events(server: Server, job: str | None, *, warnings: bool, output: str | Non
     from trainplane.control import clock
 
     if watch:
-        if output in ("json", "yaml", "name"):
-            raise click.UsageError(
-                "-w prints rows of a table; for objects use `trainplane kubectl get events -w -o json`"
-            )
-        server.ask(lambda session: _follow(session, job, warnings=warnings, wide=output == "wide"))
+        server.ask(lambda session: _follow(session, job, warnings=warnings, output=output))
         return
     found, namespace = server.ask(lambda session: _events(session, job, warnings=warnings))
     if output in ("json", "yaml", "name"):
@@ -66,13 +62,19 @@ async def _events(session: Session, job: str | None, *, warnings: bool) -> "tupl
     return in_time(event for event in found if not warnings or event.get("type") == "Warning"), session.namespace
 
 
-async def _follow(session: Session, job: str | None, *, warnings: bool, wide: bool) -> None:
+async def _follow(session: Session, job: str | None, *, warnings: bool, output: str | None) -> None:
     """Print events, and every new one, or one that was seen again."""
     from trainplane.cli.event_rows import event_table, last_seen
-    from trainplane.cli.follow import changes
+    from trainplane.cli.follow import changes, follow_objects
     from trainplane.cli.sorts import kind_row
     from trainplane.control import clock
 
+    async def found_now() -> "list[Raw]":
+        return (await _events(session, job, warnings=warnings))[0]
+
+    if output in ("json", "yaml", "name"):
+        await follow_objects(session, [kind_row(*EVENT)], found_now, output=output)
+    wide = output == "wide"
     printed: dict[str, str] = {}
     head = True
     async with changes(session, [kind_row(*EVENT)]) as change:

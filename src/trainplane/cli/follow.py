@@ -4,7 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
+import click
+
 from trainplane.api.kinds import Kind
+from trainplane.api.meta import Raw
+from trainplane.cli.output import show_objects
 from trainplane.cli.server import Session
 from trainplane.cluster.errors import Expired, NotFound
 
@@ -55,3 +59,21 @@ async def _watch(session: Session, kind: Kind, changed: asyncio.Event, *, namesp
                     if change.happened != "BOOKMARK":
                         changed.set()
                 await asyncio.sleep(PAUSE)
+
+
+async def follow_objects(
+    session: Session, kinds: Sequence[Kind], look: Callable[[], Awaitable[list[Raw]]], *, output: str
+) -> None:
+    """Print the objects that `look` finds, and after that every one that has changed, each as a document of its own."""
+    printed: dict[str, str] = {}
+    async with changes(session, kinds) as change:
+        while True:
+            await change()
+            for raw in await look():
+                uid, version = raw["metadata"]["uid"], raw["metadata"]["resourceVersion"]
+                if printed.get(uid) == version:
+                    continue
+                if printed and output == "yaml":
+                    click.echo("---")
+                printed[uid] = version
+                show_objects([raw], output, one=True)

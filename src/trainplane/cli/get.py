@@ -32,7 +32,7 @@ class Asked(NamedTuple):
 @click.option("-l", "--selector", "labels", default="", metavar="LABELS", help="Only those with these labels.")
 @click.option("--job", default="", metavar="NAME", help="Of pods: only those of this job.")
 @output_option()
-@click.option("-w", "--watch", is_flag=True, help="Go on, and print every row that changes.")
+@click.option("-w", "--watch", is_flag=True, help="Go on, and print everything that changes.")
 def get(
     server: Server, sort: str, names: tuple[str, ...], *, labels: str, job: str, output: str | None, watch: bool
 ) -> None:
@@ -52,10 +52,8 @@ def get(
     from trainplane.cli.sorts import sort_of
 
     asked = Asked(sort_of(sort).word, names, job, labels)
-    if watch and output in ("json", "yaml", "name"):
-        raise click.UsageError("-w prints rows of a table; for objects use `trainplane kubectl get -w -o json`")
     if watch:
-        server.ask(lambda session: _follow(session, asked, wide=output == "wide"))
+        server.ask(lambda session: _follow(session, asked, output=output))
         return
     if output in ("json", "yaml", "name"):
         show_objects(server.ask(lambda session: _objects(session, asked)), output, one=len(names) == 1)
@@ -139,12 +137,21 @@ def _nothing(session: Session, asked: Asked) -> str:
     return f"there are no {asked.word}{which}{where}; {todo}"
 
 
-async def _follow(session: Session, asked: Asked, *, wide: bool) -> None:
-    """Print the table, and after that every row that differs from when it was last printed."""
-    from trainplane.cli.follow import changes
+async def _follow(session: Session, asked: Asked, *, output: str | None) -> None:
+    """Print everything, and after that what differs from when it was last printed."""
+    from trainplane.cli.follow import follow_objects
     from trainplane.cli.sorts import kind_row, sort_of
 
     kinds = [kind_row(*one) for one in sort_of(asked.word).kinds]
+    if output in ("json", "yaml", "name"):
+        await follow_objects(session, kinds, lambda: _objects(session, asked), output=output)
+    else:
+        await _follow_rows(session, asked, kinds, wide=output == "wide")
+
+
+async def _follow_rows(session: Session, asked: Asked, kinds: "Sequence[Kind]", *, wide: bool) -> None:
+    from trainplane.cli.follow import changes
+
     printed: dict[str, tuple[str, ...]] = {}
     first = True
     async with changes(session, kinds) as change:
