@@ -3,6 +3,7 @@
 import inspect
 from typing import Any
 
+import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,40 @@ def test_it_shows_what_a_view_of_the_same_objects_shows(steps: list[tuple[bool, 
             for name in NAMES:
                 ref = Ref(group, kind, space, name)
                 assert live.get(ref) == view.get(ref)
+
+
+def test_many_objects_are_let_go_and_come_back_as_they_were() -> None:
+    """As JSON that somebody else keeps: what was asked for lately stays, the rest is decoded when it is wanted."""
+    live = Live()
+    raws = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": f"p{number}",
+                "namespace": "ml",
+                "ownerReferences": [{"uid": "u", "controller": True}],
+            },
+            "spec": {"nodeName": f"node-{number % 2}"},
+        }
+        for number in range(3000)
+    ]
+    for raw in raws:
+        managed = {**raw, "metadata": {**raw["metadata"], "managedFields": [{"manager": "kubectl"}]}}
+        assert live.put(raw, source=orjson.dumps(managed)) is None
+    latest, oldest = Ref.of(raws[-1]), Ref.of(raws[0])
+    assert live.get(latest) is raws[-1]
+    assert live.get(oldest) == raws[0]
+    assert live.get(oldest) is not raws[0], "it was decoded again"
+    assert live.get(oldest) is live.get(oldest), "and is kept for those who ask soon"
+    assert ordered(live.all("", "Pod")) == ordered(live.controlled_by("u")) == ordered(raws)
+    assert ordered(live.pods_on("node-1")) == ordered(raws[1::2])
+    assert live.put({**raws[7], "spec": {}}) == raws[7]
+    assert live.remove(Ref.of(raws[8])) == raws[8]
+    assert live.get(Ref.of(raws[7])) == {**raws[7], "spec": {}}
+    assert live.get(Ref.of(raws[8])) is None
+    assert len(live) == len(live.controlled_by("u")) == 2999
+    assert len(live.pods_on("node-1")) == 1499
 
 
 @given(steps=STEPS, every=st.integers(1, 5))

@@ -87,7 +87,9 @@ class Api:
         options = Options(label_selector=labels, field_selector=fields, limit=limit, continue_=after)
         call = self._collection(kind, namespace, options)
         found = await self.reads.list(call)
-        return Page(tuple(_shown(stored.object, call) for stored in found.items), str(found.revision), found.after)
+        items = tuple(_shown(stored.object, call) for stored in found.items)
+        sources = () if call.through else tuple(stored.value for stored in found.items)
+        return Page(items, str(found.revision), found.after, sources)
 
     async def watch(
         self, kind: Kind, *, namespace: str = "", labels: str = "", fields: str = "", since: str
@@ -97,7 +99,8 @@ class Api:
         call = self._collection(kind, namespace, options)
         async for events in self.reads.watch(call):
             for event in events:
-                yield Change(Happened(event.type), _shown(event.object, call))
+                source = event.stored.value if event.stored and not call.through else b""
+                yield Change(Happened(event.type), _shown(event.object, call), source)
 
     async def create(self, obj: Raw) -> Raw:
         """Make an object; raises AlreadyExists."""

@@ -29,6 +29,8 @@ class Change:
 
     happened: Happened
     object: Raw
+    source: bytes = b""
+    """The JSON of just this object, where the API keeps it in this process anyway."""
 
     @property
     def resource_version(self) -> str:
@@ -44,6 +46,8 @@ class Page:
     resource_version: str
     after: str = ""
     """The token that the next page is asked for with; "" at the end."""
+    sources: tuple[bytes, ...] = ()
+    """The JSON of each item, where the API keeps it in this process anyway."""
 
 
 @dataclass(frozen=True, slots=True)

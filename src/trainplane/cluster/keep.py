@@ -12,8 +12,8 @@ class Keep(msgspec.Struct, frozen=True):
 
     revisions: int = 10_000
     seconds: float = 300.0
-    size: int = 32 << 20
-    """Bytes of JSON, in memory and about as many on disk."""
+    size: int = 8 << 20
+    """Bytes of JSON that is no longer current, in memory and about as many on disk."""
 
 
 class _Mark(msgspec.Struct, frozen=True, gc=False):

@@ -12,7 +12,7 @@ from trainplane.api.meta import Raw
 # Nobody can have written it into an object beforehand, so that it is found exactly once.
 _MARK = secrets.token_hex(16)
 _MARK_BYTES = _MARK.encode()
-_DECODED = 512
+_DECODED = 1 << 20
 
 
 class Key(NamedTuple):
@@ -78,12 +78,14 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
 class _Decoded:
     """Objects that were decoded, or encoded, a short time ago: others will ask for them soon.
 
-    Decoded objects are ten times as large as their text, so only those in the news are worth keeping.
+    Decoded objects are ten times as large as their text, so only those in the news are worth keeping: of twice so many
+    bytes of text at most.
     """
 
     def __init__(self) -> None:
         self._new: dict[bytes, Raw] = {}
         self._older: dict[bytes, Raw] = {}
+        self._size = 0
 
     def get(self, value: bytes) -> Raw:
         """The object that some JSON stands for."""
@@ -97,9 +99,10 @@ class _Decoded:
 
     def put(self, value: bytes, obj: Raw) -> None:
         """Let `obj` be what the JSON stands for."""
-        if len(self._new) >= _DECODED:
-            self._older, self._new = self._new, {}
+        if self._size > _DECODED:
+            self._older, self._new, self._size = self._new, {}, 0
         self._new[value] = obj
+        self._size += len(value)
 
 
 _DECODED_LATELY = _Decoded()

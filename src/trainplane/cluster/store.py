@@ -249,7 +249,9 @@ class Store:
         for change in given:
             self._shelf(change.key.resource).put(change)
             changes.append(change)
-        size = sum(len(change.value) for change in changes)
+        # What is there now is kept anyway; a change keeps what was there before it, and a deletion its last word.
+        size = sum(len(change.before.value) if change.before else 0 for change in changes)
+        size += sum(len(change.value) for change in changes if change.after is None)
         self.revision = changes[-1].revision
         self._ages.add(self.revision, time=self._now(), count=len(changes), size=size)
 

@@ -1,11 +1,21 @@
-"""Live: the View that reflectors keep up to date; it stands still while a decision is taken, which never waits."""
+"""Live: the View that reflectors keep up to date; it stands still while a decision is taken, which never waits.
+
+A decoded object is some ten times as large as its JSON. Where the API is in the same process and keeps that anyway, an
+object that nobody has asked for in a while is let go, and decoded again when somebody does.
+"""
 
 from collections.abc import Iterable, Iterator
 
-from trainplane.api.meta import Raw
-from trainplane.reconcile.view import EVENTS, Ref, View
+import orjson
 
-_Index = dict[str, dict[Ref, Raw]]
+from trainplane.api.meta import Raw
+from trainplane.api.raw import look
+from trainplane.reconcile.view import EVENTS, Ref, View, node_of
+
+_Refs = dict[Ref, None]
+_Index = dict[str, _Refs]
+_HOT = 512
+"""How many objects are asked for before those that were not among them are let go."""
 _NEWS = 8192
 """How many changes of a kind are told; who asks less often looks at everything."""
 
@@ -30,15 +40,20 @@ class _News:
 class Live(View):
     """A View with objects that come, change and go; each costs as much as it has owners, however many there are."""
 
-    __slots__ = ("_about", "_children", "_everything", "_kinds", "_news", "_owned")
+    __slots__ = ("_about", "_children", "_everything", "_kinds", "_lately", "_news", "_on_node", "_owned", "_sources")
 
     def __init__(self, objects: Iterable[Raw] = ()) -> None:
         super().__init__()
-        self._everything: dict[Ref, Raw] = {}
-        self._kinds: dict[tuple[str, str], dict[str, dict[Ref, Raw]]] = {}
+        self._everything: dict[Ref, Raw | bytes] = {}
+        """Each object, or its JSON where it was let go."""
+        self._lately: dict[Ref, bytes] = {}
+        """The JSON of objects that were asked for lately, and of those that were before them."""
+        self._sources: dict[Ref, bytes] = {}
+        self._kinds: dict[tuple[str, str], dict[str, _Refs]] = {}
         self._children: _Index = {}
         self._owned: _Index = {}
         self._about: _Index = {}
+        self._on_node: _Index = {}
         self._news: dict[tuple[str, str], _News] = {}
         for raw in objects:
             self.put(raw)
@@ -49,28 +64,37 @@ class Live(View):
 
     def get(self, ref: Ref) -> Raw | None:
         """The object, or None where there is none."""
-        return self._everything.get(ref)
+        found = self._everything.get(ref)
+        if isinstance(found, bytes):
+            return self._decoded(ref, found)
+        if ref in self._sources:
+            self._ask(ref, self._sources.pop(ref))
+        return found
 
     def all(self, group: str, kind: str, *, namespace: str | None = None) -> Iterator[Raw]:
         """Every object of a kind, in one namespace or in all."""
         spaces = self._kinds.get((group, kind), {})
-        if namespace is not None:
-            yield from spaces.get(namespace, {}).values()
-            return
-        for objects in spaces.values():
-            yield from objects.values()
+        for refs in spaces.values() if namespace is None else (spaces.get(namespace, {}),):
+            for ref in refs:
+                found = self._everything[ref]
+                # Who walks over all of them has not asked for each.
+                yield _read(found) if isinstance(found, bytes) else found
 
     def controlled_by(self, uid: str) -> list[Raw]:
         """What the object of this uid controls."""
-        return list(self._children.get(uid, {}).values())
+        return self._each(self._children.get(uid, ()))
 
     def owned_by(self, uid: str) -> list[Raw]:
         """What names the object of this uid among its owners, its controller or not."""
-        return list(self._owned.get(uid, {}).values())
+        return self._each(self._owned.get(uid, ()))
 
     def events_about(self, uid: str) -> list[Raw]:
         """The events about the object of this uid."""
-        return list(self._about.get(uid, {}).values())
+        return self._each(self._about.get(uid, ()))
+
+    def pods_on(self, node: str) -> list[Raw]:
+        """The pods that have this node, ended or not."""
+        return self._each(self._on_node.get(node, ()))
 
     def news(self, group: str, kind: str, *, since: int) -> tuple[int, list[Ref] | None]:
         """What came, changed or went of a kind since a number, and the next number; None where that is too long ago."""
@@ -80,23 +104,26 @@ class Live(View):
             return end, None
         return end, list(dict.fromkeys(news.refs[since - news.first :]))
 
-    def put(self, raw: Raw) -> Raw | None:
-        """Let the object be as it is here; returns what it was."""
+    def put(self, raw: Raw, *, source: bytes = b"") -> Raw | None:
+        """Let the object be as it is here; returns what it was. `source` is its JSON, where somebody keeps that."""
         ref = Ref.of(raw)
-        before = self._everything.get(ref)
+        before = self._forgotten(ref)
         if before is not None:
             self._unlink(ref, before, unless=raw)
         self._everything[ref] = raw
-        self._kinds.setdefault((ref.group, ref.kind), {}).setdefault(ref.namespace, {})[ref] = raw
+        self._kinds.setdefault((ref.group, ref.kind), {}).setdefault(ref.namespace, {})[ref] = None
         self._tell(ref)
         for index, uid in self._links(ref, raw):
-            index.setdefault(uid, {})[ref] = raw
+            index.setdefault(uid, {})[ref] = None
+        if source:
+            self._ask(ref, source)
         return before
 
     def remove(self, ref: Ref) -> Raw | None:
         """Let the object be gone; returns what it was."""
-        before = self._everything.pop(ref, None)
+        before = self._forgotten(ref)
         if before is not None:
+            del self._everything[ref]
             self._unlink(ref, before)
             self._tell(ref)
             spaces = self._kinds[ref.group, ref.kind]
@@ -108,6 +135,28 @@ class Live(View):
     def refs(self, group: str, kind: str) -> list[Ref]:
         """The way to every object of a kind."""
         return [ref for objects in self._kinds.get((group, kind), {}).values() for ref in objects]
+
+    def _each(self, refs: Iterable[Ref]) -> list[Raw]:
+        return [raw for ref in refs if (raw := self.get(ref)) is not None]
+
+    def _forgotten(self, ref: Ref) -> Raw | None:
+        """The object, which is about to be another or none."""
+        self._lately.pop(ref, None)
+        self._sources.pop(ref, None)
+        found = self._everything.get(ref)
+        return _read(found) if isinstance(found, bytes) else found
+
+    def _decoded(self, ref: Ref, source: bytes) -> Raw:
+        raw = self._everything[ref] = _read(source)
+        self._ask(ref, source)
+        return raw
+
+    def _ask(self, ref: Ref, source: bytes) -> None:
+        """Note that an object was asked for."""
+        self._lately[ref] = source
+        if len(self._lately) > _HOT:
+            self._everything |= self._sources
+            self._lately, self._sources = {}, self._lately
 
     def _tell(self, ref: Ref) -> None:
         # Nobody is told of a kind that nobody has asked for yet.
@@ -122,6 +171,8 @@ class Live(View):
                 yield self._children, owner["uid"]
         if (ref.group, ref.kind) == EVENTS:
             yield self._about, (raw.get("regarding") or {}).get("uid", "")
+        if node := node_of(ref, raw):
+            yield self._on_node, node
 
     def _unlink(self, ref: Ref, raw: Raw, *, unless: Raw | None = None) -> None:
         kept = {(id(index), uid) for index, uid in self._links(ref, unless)} if unless else set()
@@ -132,3 +183,23 @@ class Live(View):
             found.pop(ref, None)
             if not found:
                 del index[uid]
+
+
+def trimmed(raw: Raw) -> Raw:
+    """The object as a View keeps it: nobody decides by who manages which field.
+
+    Of one that is suspended it is kept who did that: whoever waits for it will ask.
+    """
+    metadata = {name: value for name, value in raw["metadata"].items() if name != "managedFields"}
+    if look(raw, "spec", "suspend"):
+        metadata["managedFields"] = [one for one in raw["metadata"].get("managedFields") or () if suspends(one)]
+    return {**raw, "metadata": metadata}
+
+
+def suspends(entry: Raw) -> bool:
+    """Whether somebody wrote spec.suspend, by what the API server keeps of it."""
+    return look(entry, "fieldsV1", "f:spec", "f:suspend") is not None
+
+
+def _read(source: bytes) -> Raw:
+    return trimmed(orjson.loads(source))

@@ -3,16 +3,16 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
+from itertools import repeat
 from typing import TypeAlias
 
 import msgspec
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
-from trainplane.api.raw import look
 from trainplane.cluster.client import Change, Client, Happened
 from trainplane.cluster.errors import ApiError, Gone, NotFound
-from trainplane.control.live import Live
+from trainplane.control.live import Live, trimmed
 from trainplane.control.queue import BackOff
 from trainplane.control.unseen import Unseen
 from trainplane.reconcile.view import Ref
@@ -102,7 +102,7 @@ class Reflector:
 
     async def _list(self) -> str:
         """List everything in pages; returns where a watch goes on."""
-        scope, items, after = self.scope, list[Raw](), ""
+        scope, items, after = self.scope, list[tuple[Raw, bytes]](), ""
         while True:
             page = await self._client.list(
                 scope.kind,
@@ -112,21 +112,22 @@ class Reflector:
                 limit=PAGE,
                 after=after,
             )
-            items += page.items
+            items += zip(page.items, page.sources or repeat(b""), strict=False)
             after = page.after
             if not after:
                 break
         self._replace(items, int(page.resource_version) if page.resource_version.isdigit() else 0)
         return page.resource_version
 
-    def _replace(self, items: list[Raw], revision: int) -> None:
+    def _replace(self, items: list[tuple[Raw, bytes]], revision: int) -> None:
         """Let the View have exactly these objects of the kind."""
-        new = {Ref.of(raw): raw for raw in map(self._whole, items)}
+        new = [(self._whole(raw), source) for raw, source in items]
+        there = {Ref.of(raw) for raw, _ in new}
         for ref in self._live.refs(*self._sort):
-            if ref not in new:
+            if ref not in there:
                 self._gone(ref)
-        for raw in new.values():
-            self._put(raw)
+        for raw, source in new:
+            self._put(raw, source)
         self._unseen.progress(self._sort, revision)
         self.synced.set()
 
@@ -135,7 +136,7 @@ class Reflector:
         version = change.resource_version
         match change.happened:
             case Happened.ADDED | Happened.MODIFIED:
-                self._put(self._whole(change.object))
+                self._put(self._whole(change.object), change.source)
             case Happened.DELETED:
                 self._gone(Ref.of(self._whole(change.object)))
             case Happened.BOOKMARK:
@@ -144,8 +145,8 @@ class Reflector:
             self._unseen.progress(self._sort, int(version))
         return version
 
-    def _put(self, raw: Raw) -> None:
-        before = self._live.put(raw)
+    def _put(self, raw: Raw, source: bytes) -> None:
+        before = self._live.put(raw, source=source)
         if before is None or before["metadata"].get("resourceVersion") != raw["metadata"].get("resourceVersion"):
             self._unseen.changed(Ref.of(raw))
             self._tell(before, raw)
@@ -157,17 +158,6 @@ class Reflector:
             self._tell(before, None)
 
     def _whole(self, raw: Raw) -> Raw:
-        """The object as the View keeps it: lists leave out its kind, and nobody decides by who manages which field.
-
-        Of one that is suspended it is kept who did that: whoever waits for it will ask.
-        """
-        metadata = {name: value for name, value in raw["metadata"].items() if name != "managedFields"}
+        """The object as the View keeps it; lists leave out its kind."""
         kind = self.scope.kind
-        if look(raw, "spec", "suspend"):
-            metadata["managedFields"] = [one for one in raw["metadata"].get("managedFields") or () if suspends(one)]
-        return {"apiVersion": kind.api_version, "kind": kind.kind, **raw, "metadata": metadata}
-
-
-def suspends(entry: Raw) -> bool:
-    """Whether somebody wrote spec.suspend, by what the API server keeps of it."""
-    return look(entry, "fieldsV1", "f:spec", "f:suspend") is not None
+        return {"apiVersion": kind.api_version, "kind": kind.kind, **trimmed(raw)}

@@ -20,6 +20,7 @@ from trainplane.api.scheduling import (
 from trainplane.api.selectors import NodeQuery, NodeTerm, from_node_selector, from_node_term
 from trainplane.gang.affinity import NOBODY, PREFERRED, REQUIRED, Neighbours, neighbours, selecting_keys
 from trainplane.gang.spread import Spread, spreads
+from trainplane.reconcile.view import View
 
 NANO: Final = 10**9
 PODS: Final = "pods"
@@ -67,9 +68,12 @@ class Shape:
 class Pod:
     """A pod as the scheduler sees it."""
 
-    raw: Raw
+    view: View
+    """Where the rest of it is to be seen: there may be many pods, and nobody looks again at most of them."""
     ref: Ref
     uid: str
+    created: str
+    """When it was made, as the API writes it."""
     labels: Mapping[str, str]
     shape: Shape
     priority: int
@@ -88,9 +92,9 @@ class Pod:
         return self.ref.namespace
 
     @property
-    def created(self) -> str:
-        """When it was made, as the API writes it."""
-        return str(self.raw["metadata"].get("creationTimestamp") or "")
+    def raw(self) -> Raw:
+        """The pod itself."""
+        return self.view.get(self.ref) or {"metadata": {}, "spec": {}}
 
     @property
     def finished(self) -> bool:
@@ -221,14 +225,15 @@ def conflict(ports: frozenset[Port], taken: Mapping[Port, int]) -> bool:
     )
 
 
-def read_pod(raw: Raw, shapes: Shapes) -> Pod:
+def read_pod(raw: Raw, shapes: Shapes, view: View) -> Pod:
     """The pod; raises QuantityError or SelectorError where its spec cannot be understood."""
     metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     return Pod(
-        raw,
+        view,
         Ref("", "Pod", metadata.get("namespace", ""), metadata["name"]),
         metadata.get("uid") or f"{metadata.get('namespace', '')}/{metadata['name']}",
+        metadata.get("creationTimestamp") or "",
         labels,
         shapes.of(raw),
         spec.get("priority") or 0,

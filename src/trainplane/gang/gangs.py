@@ -1,6 +1,6 @@
 """Gangs: pods that start together or not at all, as many as their PodGroup says; a lone pod is a gang of one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -113,7 +113,7 @@ def gangs(ledger: Ledger, view: View, known: Known, *, schedulers: frozenset[str
     for key in ledger.queued:
         if key in known:
             found = known[key]
-            if found is None or _is_current(found, view):
+            if found is None or not _has_class(found):
                 if found is not None:
                     yield found
                 continue
@@ -124,10 +124,15 @@ def gangs(ledger: Ledger, view: View, known: Known, *, schedulers: frozenset[str
             yield found
 
 
-def _is_current(found: Gang, view: View) -> bool:
+def forget(known: Known, changed: Iterable[Ref]) -> None:
+    """Let gangs be read anew whose PodGroups have changed."""
+    for ref in changed:
+        known.pop((ref.group, ref.namespace, ref.name), None)
+
+
+def _has_class(found: Gang) -> bool:
     # A class may change its value, so a gang that names one is read anew.
-    group = view.get(found.ref)
-    return group is found.group and not ((group or {}).get("spec") or {}).get("priorityClassName")
+    return bool(((found.group or {}).get("spec") or {}).get("priorityClassName"))
 
 
 def gang(key: GroupKey, members: list[Pod], waiting: list[Pod], view: View) -> Gang:

@@ -72,12 +72,12 @@ class Ledger:
             for ref in self._uids.keys() - there.keys():
                 self._forget(self._uids.pop(ref))
             for ref, raw in there.items():
-                self._note(ref, raw)
+                self._note(ref, raw, view)
         else:
             for ref in changed:
                 found = view.get(ref)
                 if found is not None:
-                    self._note(ref, found)
+                    self._note(ref, found, view)
                 elif ref in self._uids:
                     self._forget(self._uids.pop(ref))
 
@@ -116,16 +116,17 @@ class Ledger:
             self.namespaces = now
             self._tallies.clear()
 
-    def _note(self, ref: Ref, raw: Raw) -> None:
+    def _note(self, ref: Ref, raw: Raw, view: View) -> None:
         uid = raw["metadata"].get("uid") or f"{ref.namespace}/{ref.name}"
         known = self.pods.get(uid)
-        if known is not None and known.raw is raw:
+        if known is not None and known.view is not view and known.raw is raw:
+            known.view = view
             return
         # Another pod of the same name may have taken its place.
         self._forget(self._uids.get(ref, uid))
         self._uids[ref] = uid
         try:
-            pod = read_pod(raw, self.shapes)
+            pod = read_pod(raw, self.shapes, view)
         except (QuantityError, SelectorError) as error:
             self.unreadable[uid] = raw, str(error)
             return

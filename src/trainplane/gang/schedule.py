@@ -21,7 +21,7 @@ from trainplane.gang.explain import (
     told_at,
 )
 from trainplane.gang.fit import COSCHEDULING, VOLCANO, Node, Pod
-from trainplane.gang.gangs import Gang, Known, gangs, requested
+from trainplane.gang.gangs import Gang, Known, forget, gangs, requested
 from trainplane.gang.groups import status
 from trainplane.gang.ledger import Ledger
 from trainplane.gang.place import Placer
@@ -67,21 +67,30 @@ class Scheduler:
     def schedule(self, view: View, now: datetime) -> Decision:
         """What should be done about all pods now."""
         self.ledger.refresh(view)
+        changed = self._changed_groups(view)
+        forget(self.known, changed)
         self.placer.bound_claims = lambda pod: reachable(pod, view)
         look = _Look(self, view, now)
         try:
             look.run()
         finally:
             self.ledger.undo()
-        return Decision.of([*look.actions, *self._statuses(view, now)], again=look.again)
+        return Decision.of([*look.actions, *self._statuses(changed, view, now)], again=look.again)
 
-    def _statuses(self, view: View, now: datetime) -> Iterable[Action]:
-        refs: dict[Ref, None] = {}
+    def _changed_groups(self, view: View) -> list[Ref]:
+        refs: list[Ref] = []
         for api in (COSCHEDULING, VOLCANO):
             changed = self.news.of(view, api, "PodGroup")
-            refs |= dict.fromkeys(map(Ref.of, view.all(api, "PodGroup")) if changed is None else changed)
-        refs |= dict.fromkeys(Ref(api, "PodGroup", *names) for api, *names in sorted(self.ledger.moved))
-        for ref in refs:
+            if changed is None:
+                self.known.clear()
+                refs += map(Ref.of, view.all(api, "PodGroup"))
+            else:
+                refs += changed
+        return refs
+
+    def _statuses(self, changed: Iterable[Ref], view: View, now: datetime) -> Iterable[Action]:
+        moved = (Ref(api, "PodGroup", *names) for api, *names in sorted(self.ledger.moved))
+        for ref in dict.fromkeys((*changed, *moved)):
             raw = view.get(ref)
             if raw is not None:
                 pods = self.ledger.groups.get((ref.group, ref.namespace, ref.name), {}).values()

@@ -24,7 +24,7 @@ from trainplane.node.agent import Agent
 from trainplane.node.home import Folders, Home, Token
 from trainplane.node.images import ImageMapping
 from trainplane.node.logs import KEPT, Logs
-from trainplane.node.names import names
+from trainplane.node.names import named, names
 from trainplane.node.process import ProcessRunner
 from trainplane.node.restarts import Pace
 from trainplane.node.runner import CONTAINER, Runner, Unable
@@ -235,7 +235,18 @@ async def _name(client: Client, runner: Runner) -> None:
     live, changed = Live(), asyncio.Event()
     unseen = Unseen(live, asyncio.get_running_loop().time)
 
-    def tell(_before: Raw | None, _after: Raw | None) -> None:
+    pods: dict[Ref, Raw] = {}
+
+    def tell(before: Raw | None, after: Raw | None) -> None:
+        ref = Ref.of(after or before or {})
+        if ref.kind == "Pod":
+            # There may be many that have ended, and most changes of the others leave their names alone.
+            small = named(after) if after else None
+            if pods.get(ref) == small:
+                return
+            pods.pop(ref, None)
+            if small:
+                pods[ref] = small
         changed.set()
 
     async with asyncio.TaskGroup() as tasks:
@@ -248,7 +259,7 @@ async def _name(client: Client, runner: Runner) -> None:
             await reflector.synced.wait()
         told = None
         while True:
-            known = names(live.all("", "Service"), live.all("", "Pod"), gateway=runner.gateway)
+            known = names(live.all("", "Service"), pods.values(), gateway=runner.gateway)
             if known != told:
                 await runner.resolve(known)
                 told = known

@@ -38,6 +38,21 @@ def names(services: Iterable[Raw], pods: Iterable[Raw], *, gateway: str) -> dict
     return found
 
 
+def named(pod: Raw) -> Raw | None:
+    """What of a pod its names depend on; None where it has no address, or has ended."""
+    status = pod.get("status") or {}
+    if not status.get("podIP") or status.get("phase") in (SUCCEEDED, FAILED):
+        return None
+    kept = {
+        "metadata": ("name", "namespace", "labels"),
+        "spec": ("hostname", "subdomain"),
+        "status": ("podIP", "phase"),
+    }
+    small = {part: {key: pod[part][key] for key in keys if key in pod[part]} for part, keys in kept.items()}
+    small["status"]["conditions"] = [{"type": "Ready", "status": "True"}] if _is_ready(pod) else []
+    return small
+
+
 def _matches(pod: Raw, selector: Mapping[str, str]) -> bool:
     labels = pod["metadata"].get("labels") or {}
     return all(labels.get(key) == value for key, value in selector.items())

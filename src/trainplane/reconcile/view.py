@@ -12,10 +12,16 @@ __all__ = ["Ref", "View", "group_of"]
 EVENTS = ("events.k8s.io", "Event")
 
 
+def node_of(ref: Ref, raw: Raw) -> str:
+    """The node of a pod; "" for one without, and for what is no pod."""
+    is_pod = ref.kind == "Pod" and not ref.group
+    return ((raw.get("spec") or {}).get("nodeName") or "") if is_pod else ""
+
+
 class View:
     """Objects that do not change while a decision is taken."""
 
-    __slots__ = ("__weakref__", "_by_kind", "_by_owner", "_dependents", "_events", "_objects")
+    __slots__ = ("__weakref__", "_by_kind", "_by_owner", "_dependents", "_events", "_objects", "_placed")
 
     def __init__(self, objects: Iterable[Raw] = ()) -> None:
         self._objects: dict[Ref, Raw] = {}
@@ -23,6 +29,7 @@ class View:
         self._by_owner: dict[str, list[Raw]] = defaultdict(list)
         self._dependents: dict[str, list[Raw]] = defaultdict(list)
         self._events: dict[str, list[Raw]] = defaultdict(list)
+        self._placed: dict[str, list[Raw]] = defaultdict(list)
         for raw in objects:
             ref = Ref.of(raw)
             self._objects[ref] = raw
@@ -33,6 +40,8 @@ class View:
                     self._by_owner[owner["uid"]].append(raw)
             if (ref.group, ref.kind) == EVENTS:
                 self._events[(raw.get("regarding") or {}).get("uid", "")].append(raw)
+            if node := node_of(ref, raw):
+                self._placed[node].append(raw)
 
     @classmethod
     def of(cls, *objects: Raw) -> "View":
@@ -60,6 +69,10 @@ class View:
     def events_about(self, uid: str) -> list[Raw]:
         """The events about the object of this uid."""
         return self._events.get(uid, [])
+
+    def pods_on(self, node: str) -> list[Raw]:
+        """The pods that have this node, ended or not."""
+        return self._placed.get(node, [])
 
     def news(self, group: str, kind: str, *, since: int) -> tuple[int, list[Ref] | None]:  # noqa: ARG002 - a Live's
         """What came, changed or went of a kind since a number that this gave before, and the number for the next time.

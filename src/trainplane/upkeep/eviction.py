@@ -118,9 +118,7 @@ def on_node(node: Raw, view: View) -> Iterator[Ref]:
     ready = (condition(node.get("status") or {}, READY) or {}).get("status") == "True"
     if there and ready and not any(one.get("effect") == "NoExecute" for one in look(node, "spec", "taints") or ()):
         return
-    for pod in view.all("", "Pod"):
-        if look(pod, "spec", "nodeName") == name:
-            yield Ref.of(pod)
+    yield from map(Ref.of, view.pods_on(name))
 
 
 EVICTION = Controller(
