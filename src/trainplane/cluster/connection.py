@@ -16,6 +16,7 @@ import orjson
 
 from trainplane import __version__
 from trainplane.cluster import errors
+from trainplane.cluster.exchange import Answer, Exchange
 from trainplane.cluster.kubeconfig import Target
 from trainplane.cluster.wire import JSON
 
@@ -50,49 +51,84 @@ class Reply:
 class Connection:
     """HTTP to one API server."""
 
-    def __init__(self, target: Target, session: "aiohttp.ClientSession", tls: ssl.SSLContext | bool) -> None:
+    def __init__(self, target: Target, tls: ssl.SSLContext | bool) -> None:
         self.target = target
-        self._session = session
+        self._opened: aiohttp.ClientSession | None = None
         self._said: dict[str, Any] = {"ssl": tls, "proxy": _proxy(target)}
         if target.tls_server_name:
             self._said["server_hostname"] = target.tls_server_name
+        own = tls if isinstance(tls, ssl.SSLContext) else None
+        exchange = Exchange(
+            target.server,
+            tls=own,
+            name=target.tls_server_name or "",
+            connect_limit=CONNECT_LIMIT,
+            widest=WIDEST,
+        )
+        self._exchange = None if self._said["proxy"] else exchange
+        """Whole answers come by this; what lasts, and what goes through a proxy, by aiohttp."""
 
     @classmethod
     @asynccontextmanager
     async def open(cls, target: Target) -> AsyncIterator["Connection"]:
         """A connection while the context lasts; nothing is asked yet. Raises Unreachable for unusable certificates."""
-        # It takes as long to import as all the rest, and a command that connects to nothing needs none of it.
-        import aiohttp
+        made = cls(target, _tls(target))
+        try:
+            yield made
+        finally:
+            await made._close()
 
-        tls = _tls(target)
-        connector = aiohttp.TCPConnector(limit=WIDEST)
-        async with aiohttp.ClientSession(connector=connector, headers={"User-Agent": AGENT}) as session:
-            yield cls(target, session, tls)
+    async def _close(self) -> None:
+        if self._exchange:
+            self._exchange.close()
+        if self._opened:
+            await self._opened.close()
         # A connection over TLS is closed a moment after it was told to; a loop that ends before leaves it open.
         await asyncio.sleep(CLOSING)
+
+    @property
+    def _session(self) -> "aiohttp.ClientSession":
+        """What streams come by. Loading it takes as long as all the rest of a short command, which needs none."""
+        if self._opened is None:
+            import aiohttp
+
+            connector = aiohttp.TCPConnector(limit=WIDEST)
+            self._opened = aiohttp.ClientSession(connector=connector)
+        return self._opened
 
     async def send(
         self, method: str, url: str, *, body: Any = None, content_type: str = JSON, accept: str = JSON
     ) -> Reply:
         """Ask, and read the answer; raises ApiError where the API refuses, and Unreachable."""
+        headers, data = self._headers(accept), None
+        if body is not None:
+            data, headers["Content-Type"] = orjson.dumps(body), content_type
+        if self._exchange is None:
+            answer = await self._ask_by_proxy(method, url, headers, data)
+        else:
+            try:
+                async with asyncio.timeout(ANSWER_LIMIT):
+                    answer = await self._exchange.ask(method, url, headers=headers, body=data)
+            except OSError as fault:
+                raise self._unreachable(fault) from None
+        value = _value(answer.content, answer.content_type)
+        if answer.status >= 400:
+            raise _refusal(value, answer.status)
+        return Reply(value, warnings(answer.all("warning")))
+
+    async def _ask_by_proxy(self, method: str, url: str, headers: dict[str, str], data: bytes | None) -> Answer:
         import aiohttp
 
         limit = aiohttp.ClientTimeout(total=ANSWER_LIMIT, sock_connect=CONNECT_LIMIT)
         try:
-            headers, data = self._headers(accept), None
-            if body is not None:
-                data, headers["Content-Type"] = orjson.dumps(body), content_type
-            place = self.target.server + url
             async with self._session.request(
-                method, _url(place), headers=headers, data=data, timeout=limit, **self._said
+                method, _url(self.target.server + url), headers=headers, data=data, timeout=limit, **self._said
             ) as answer:
                 content = await answer.read()
         except (aiohttp.ClientError, OSError) as fault:
             raise self._unreachable(fault) from None
-        value = self._value(content, answer)
-        if answer.status >= 400:
-            raise _refusal(value, answer.status)
-        return Reply(value, warnings(answer.headers.getall("Warning", ())))
+        found = tuple((name.lower(), value) for name, value in answer.headers.items())
+        return Answer(answer.status, found, content)
 
     @asynccontextmanager
     async def stream(self, url: str, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -106,7 +142,7 @@ class Connection:
                 _url(place), headers=self._headers(accept), timeout=limit, **self._said
             ) as answer:
                 if answer.status >= 400:
-                    raise _refusal(self._value(await answer.read(), answer), answer.status)
+                    raise _refusal(_value(await answer.read(), answer.content_type), answer.status)
                 yield _pieces(answer)
         except (aiohttp.ClientError, OSError) as fault:
             raise self._unreachable(fault) from None
@@ -129,7 +165,7 @@ class Connection:
             raise self._unreachable(fault) from None
 
     def _headers(self, accept: str) -> dict[str, str]:
-        headers = {"Accept": accept}
+        headers = {"Accept": accept, "User-Agent": AGENT}
         try:
             token = self.target.bearer()
         except OSError as fault:
@@ -138,14 +174,6 @@ class Connection:
         if token:
             headers["Authorization"] = f"Bearer {token}"
         return headers
-
-    def _value(self, content: bytes, answer: "aiohttp.ClientResponse") -> Any:
-        if answer.content_type != JSON:
-            return content.decode(errors="replace")
-        try:
-            return orjson.loads(content)
-        except orjson.JSONDecodeError:
-            return content.decode(errors="replace")
 
     def _words(self, what: str, todo: str) -> Unreachable:
         return Unreachable(f"{self.target.server} (context {self.target.context}): {what}; {todo}")
@@ -182,6 +210,15 @@ class Connection:
                 return self._words("it closed the connection before its answer was complete", "ask again")
         why = getattr(cause, "strerror", "") or str(cause) or type(cause).__name__
         return self._words(why, "check server in the kubeconfig")
+
+
+def _value(content: bytes, content_type: str) -> Any:
+    if content_type != JSON:
+        return content.decode(errors="replace")
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return content.decode(errors="replace")
 
 
 async def _pieces(answer: "aiohttp.ClientResponse") -> AsyncIterator[bytes]:
