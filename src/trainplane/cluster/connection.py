@@ -10,7 +10,6 @@ from ipaddress import ip_address
 from socket import gaierror
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import orjson
 
@@ -278,7 +277,12 @@ def _proxy(target: Target) -> str | None:
         return target.proxy
     place = urlsplit(target.server)
     host = place.hostname or ""
-    if host == "localhost" or _is_loopback(host) or proxy_bypass(host):
+    if host == "localhost" or _is_loopback(host):
+        return None
+    # Slow to load, and most commands ask this machine.
+    from urllib.request import getproxies, proxy_bypass
+
+    if proxy_bypass(host):
         return None
     return getproxies().get(place.scheme)
 
