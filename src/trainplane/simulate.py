@@ -28,6 +28,7 @@ from trainplane.furniture import companions, furnish
 from trainplane.node.simulated import Size, simulated
 from trainplane.node.use import Use
 from trainplane.reconcile.controller import Controller
+from trainplane.upkeep.history import KEPT
 
 TRAINJOB = ("trainer.kubeflow.org", "TrainJob")
 ENDS = frozenset(("Complete", "Failed"))
@@ -39,7 +40,10 @@ HISTORY = Keep(revisions=2_000, seconds=5.0)
 class World:
     """A cluster on virtual time: its API, and whoever decides in it."""
 
-    def __init__(self, store: Store, *, nodes: int, size: Size | None, gates: frozenset[str], seed: int) -> None:
+    def __init__(
+        self, store: Store, *, nodes: int, size: Size | None, gates: frozenset[str], seed: int, kept: bool = True
+    ) -> None:
+        """`kept` is False where nobody will edit an object or ask for a job that is gone."""
         chance = random.Random(seed)  # noqa: S311 - the same seed is to give the same run
         self.clock = VirtualClock()
         self.api = Api(
@@ -51,11 +55,13 @@ class World:
             place=chance.randrange,
             companions=lambda _: companions("simulated"),
         )
+        self.api.ground.keeps_owners = kept
         self._gates, self._nodes, self._size = gates, nodes, size
+        self._records = KEPT if kept else 0
 
     def controllers(self) -> tuple[Controller, ...]:
         """Everybody who decides, with nothing remembered yet."""
-        return (*controllers(self._gates), *simulated(self._nodes, self._size))
+        return (*controllers(self._gates, records=self._records), *simulated(self._nodes, self._size))
 
     @asynccontextmanager
     async def controlled(self, client: Client | None = None) -> AsyncIterator[Loop]:
@@ -72,14 +78,17 @@ class World:
 
 @asynccontextmanager
 async def world(
-    *, nodes: int, size: Size | None = None, gates: frozenset[str] = frozenset(), seed: int = 0
+    *, nodes: int, size: Size | None = None, gates: frozenset[str] = frozenset(), seed: int = 0, kept: bool = True
 ) -> AsyncIterator[World]:
-    """A furnished cluster without a disk, on virtual time; nobody decides in it before `World.controlled`."""
+    """A furnished cluster without a disk, on virtual time; nobody decides in it before `World.controlled`.
+
+    `kept` is False where nobody will edit an object or ask for a job that is gone: that takes less time.
+    """
     store = Store(Forgetful(), now=asyncio.get_running_loop().time, keep=HISTORY)
     async with asyncio.TaskGroup() as house:
         house.create_task(store.run())
         try:
-            made = World(store, nodes=nodes, size=size, gates=gates, seed=seed)
+            made = World(store, nodes=nodes, size=size, gates=gates, seed=seed, kept=kept)
             await furnish(made.api)
             yield made
         finally:
@@ -122,9 +131,7 @@ def simulate(
     """What would become of these objects on so many nodes, until every TrainJob among them has ended or time is up."""
 
     async def main() -> Outcome:
-        async with world(nodes=nodes, size=size, gates=gates, seed=seed) as made, made.controlled() as loop:
-            # Nobody edits what is only looked at, so that nobody has to know whose a field is.
-            made.api.ground.keeps_owners = False
+        async with world(nodes=nodes, size=size, gates=gates, seed=seed, kept=False) as made, made.controlled() as loop:
             began = made.clock.now()
             for raw in objects:
                 await made.api.create(raw)

@@ -104,9 +104,15 @@ def test_many_wishes_for_one_key_are_remembered_once() -> None:
     assert len(queue._heap) < 200
 
 
-def test_the_same_wish_for_one_key_is_remembered_once() -> None:
-    queue: Queue[str] = Queue(lambda: 0.0)
-    for _ in range(10_000):
-        queue.add("a", after=60)
-    assert queue.later == 1
-    assert len(queue._heap) == 1
+def test_keys_that_are_put_off_to_one_moment_again_and_again_are_remembered_once_each() -> None:
+    queue: Queue[int] = Queue(lambda: 0.0)
+    for _ in range(20):
+        for key in range(500):
+            queue.add(key, after=60)
+            queue.add(key, after=60)
+            queue.add(key)
+            queue.take()
+            queue.add(key, after=60)
+            queue.done(key)
+    assert queue.later == 500
+    assert len(queue._heap) < 1200

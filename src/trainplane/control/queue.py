@@ -77,14 +77,15 @@ class Queue(Generic[K]):
             self._wake()
 
     def _add_later(self, key: K, due: float) -> None:
-        # One that is due at the same moment already would stay in the heap twice.
         if key in self._waiting or self._due.get(key, due + 1.0) <= due:
             return
         self._due[key] = due
         self._count += 1
         heapq.heappush(self._heap, (due, self._count, key))
         if len(self._heap) > 2 * len(self._due) + _SLACK:
-            self._heap = [entry for entry in self._heap if self._due.get(entry[2]) == entry[0]]
+            # A key that was looked at and put off to the same moment again is there twice.
+            good = {entry[2]: entry for entry in self._heap if self._due.get(entry[2]) == entry[0]}
+            self._heap = list(good.values())
             heapq.heapify(self._heap)
         self._set_alarm()
 
