@@ -196,8 +196,8 @@ def queued(*, jobs: int, nodes: int) -> Queued:
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed: {done.stderr[-2000:]}")
-    *figures, writes = json.loads(done.stdout)
-    return Queued(*figures, Counter({(verb, kind): count for verb, kind, count in writes}))
+    seconds, busy, memory, virtual, writes = json.loads(done.stdout)
+    return Queued(seconds, busy, memory, virtual, Counter({(verb, kind): count for verb, kind, count in writes}))
 
 
 def play(*, jobs: int, nodes: int) -> Queued:
