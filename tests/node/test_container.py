@@ -16,11 +16,13 @@ from tests.node.nodes import NAMESPACE, Nodes, container, nodes, phase, pod, ref
 from tests.node.test_streams import heard
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Patch
-from trainplane.node.container import ContainerRunner
+from trainplane.node.container import CLUSTER, ContainerRunner
 from trainplane.node.images import ImageMapping
+from trainplane.node.namespaced.leftovers import label
 from trainplane.node.runner import Box, Image, Program, Stdio, Unable
 
-IMAGE = "localhost/trainplane-test:1"
+IMAGE = f"localhost/trainplane-test:{os.getpid()}"
+"""Of this process alone: those that test side by side share an engine."""
 TOOLS = ("sh", "true", "sleep", "echo", "cat", "id", "hostname", "ls", "wget", "httpd", "touch", "dd", "grep", "mkdir")
 PLAIN = """\
 [containers]
@@ -200,7 +202,9 @@ def test_a_root_folder_is_run_too_and_stays_as_it_was(played: Callable[..., None
     played(play, images=(ImageMapping("mapped", root=root),))
 
 
-def test_a_limit_on_memory_is_held_and_nothing_is_left(played: Callable[..., None], engine: dict[str, str]) -> None:
+def test_a_limit_on_memory_is_held_and_nothing_is_left(
+    played: Callable[..., None], engine: dict[str, str], tmp_path: Path
+) -> None:
     async def play(made: Nodes) -> None:
         hungry = "dd if=/dev/zero of=/dev/null bs=300M count=1"
         one = box(f"sleep 0.2; {hungry}; exit $?", resources={"limits": {"memory": "40Mi"}})
@@ -209,15 +213,22 @@ def test_a_limit_on_memory_is_held_and_nothing_is_left(played: Callable[..., Non
         assert (terminated["exitCode"], terminated["reason"]) == (137, "OOMKilled")
 
     played(play)
-    words = ["podman", "ps", "--all", "--quiet", "--filter", "label=dev.trainplane.cluster"]
+    words = [
+        "podman",
+        "ps",
+        "--all",
+        "--quiet",
+        "--filter",
+        f"label={CLUSTER}={label(tmp_path / 'node' / 'namespaced')}",
+    ]
     left = subprocess.run(words, env={**os.environ, **engine}, capture_output=True, text=True, check=True, timeout=60)
     assert left.stdout == ""
 
 
 def test_deleting_a_pod_ends_what_sleeps_and_another_command_joins_before(played: Callable[..., None]) -> None:
     async def play(made: Nodes) -> None:
-        label = Patch.merge({"metadata": {"labels": {"trainplane.dev/users": "host"}}})
-        await made.api.patch(Ref("", "Namespace", "", NAMESPACE), label)
+        policy = Patch.merge({"metadata": {"labels": {"trainplane.dev/users": "host"}}})
+        await made.api.patch(Ref("", "Namespace", "", NAMESPACE), policy)
         await made.create(pod(containers=[box("echo up; sleep 600")], terminationGracePeriodSeconds=1))
         await made.until("p", lambda found: phase(found) == "Running")
         channel = await made.running.streams.exec(ref("p"), ["sh", "-c", "hostname; exit 4"])
