@@ -15,6 +15,7 @@ import click
 
 from trainplane.cli.background import Ready, start
 from trainplane.cli.clusters import Cluster, count, of_cluster
+from trainplane.cli.importing import importing
 from trainplane.cli.keeper import Record, write_record
 from trainplane.cli.places import configured, images_option
 from trainplane.cli.starting import prepare, refusing
@@ -156,12 +157,15 @@ def up(
     eval "$(trainplane up --detach)"
     trainplane up --name experiments --port 6443
     """
-    from trainplane.node.machine import Settings
+    prepare(cluster)
+    with importing():
+        # All that serves is imported here; below it is only named.
+        import trainplane.embed  # noqa: F401
+        from trainplane.node.machine import Settings
 
     count = nodes if simulate else 0
     images = (*images, *configured())
     machine = Settings(nodes, runner, images=images, egress=not no_egress) if nodes and not simulate else None
-    prepare(cluster)
     noted = None if audit is None else Path(audit) if audit else cluster.audit
     config = Asked(port, gates, count, node_cpu, node_memory, node_gpus, noted, records, machine)
     if detach:
