@@ -6,8 +6,9 @@ import sys
 from datetime import timedelta
 
 from tests.rehearsals import trainjob
+from trainplane.control import virtual
 from trainplane.node.simulated import Size
-from trainplane.simulate import simulate
+from trainplane.simulate import Fate, ended, fate, first_starts, kind, simulate, world
 
 RUN = """
 import asyncio
@@ -35,6 +36,22 @@ def test_a_queue_is_told_with_waits_and_ends() -> None:
     assert timedelta(minutes=3) <= outcome.took < timedelta(minutes=3, seconds=5)
     waits = sorted(fate.waited or timedelta() for fate in outcome.fates)
     assert [round(wait.total_seconds() / 60) for wait in waits] == [0, 1, 2]
+
+
+def test_what_a_simulation_does_not_keep_changes_nothing_in_it() -> None:
+    jobs = [trainjob(f"job-{number}", seconds="60", cpu="8", exit_code=str(number % 2)) for number in range(4)]
+
+    async def kept() -> list[Fate]:
+        async with world(nodes=2, size=Size(cpu="8")) as made, made.controlled():
+            for raw in jobs:
+                await made.api.create(raw)
+            await ended(made.api, len(jobs))
+            starts = first_starts((await made.api.list(kind("", "Pod"))).items)
+            return [fate(raw, starts) for raw in (await made.api.list(kind("trainer.kubeflow.org", "TrainJob"))).items]
+
+    outcome = simulate(jobs, nodes=2, size=Size(cpu="8"))
+    assert outcome.states == {"Complete": 2, "Failed": 2}
+    assert list(outcome.fates) == virtual.run(kept())
 
 
 def test_what_does_not_end_in_time_is_told_too() -> None:
