@@ -53,8 +53,11 @@ def test_columns_are_a_real_servers(fact: Any) -> None:
 def test_a_trainjob_shows_where_it_stands() -> None:
     job = {
         "metadata": {"name": "tune", "creationTimestamp": "2026-03-01T11:00:00Z"},
-        "spec": {"runtimeRef": {"name": "torch"}, "trainer": {"numNodes": 4}},
-        "status": {"summary": {"state": "Running", "restarts": 2}, "trainerStatus": {"progressPercentage": 40}},
+        "spec": {"runtimeRef": {"name": "torch"}},
+        "status": {
+            "summary": {"state": "Running", "nodes": 4, "restarts": 2},
+            "trainerStatus": {"progressPercentage": 40},
+        },
     }
     made = table([job], api_version="trainer.kubeflow.org/v1alpha1", kind="TrainJob", now=NOW)
     assert [column["name"] for column in made["columnDefinitions"]][:7] == (

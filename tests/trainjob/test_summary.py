@@ -51,6 +51,11 @@ def test_starting_while_not_all_pods_are_ready() -> None:
     assert story.told == ("Starting", "PodsStarting", "1 of 3 pods of node is ready")
 
 
+def test_it_says_how_many_nodes_whoever_said_so() -> None:
+    assert Story(runtime({"numNodes": 5}), trainjob()).summary["nodes"] == 5
+    assert Story(runtime({"numNodes": 5}), trainjob({"numNodes": 3})).summary["nodes"] == 3
+
+
 def test_starting_while_an_earlier_stage_runs() -> None:
     story = staged()
     story.jobset_says(counts={"dataset-initializer": {"active": 1, "ready": 1}, "node": {}})

@@ -85,7 +85,7 @@ _AGE = Column("Age", ".metadata.creationTimestamp", "date")
 _TRAINJOB_COLUMNS = (
     Column("State", ".status.summary.state", description="Where the job stands."),
     Column("Runtime", ".spec.runtimeRef.name", description="The runtime that the job runs on."),
-    Column("Nodes", ".spec.trainer.numNodes", "integer", description="How many nodes it trains on."),
+    Column("Nodes", ".status.summary.nodes", "integer", description="How many nodes it trains on."),
     Column("Progress", ".status.trainerStatus.progressPercentage", "integer", description="Percent done, if reported."),
     Column("Restarts", ".status.summary.restarts", "integer", description="How often it was started again."),
     _AGE,

@@ -69,6 +69,9 @@ class Summary(Wire, frozen=True):
     since: Annotated[Time, Field(description="Since when the job has been in this state.")] | UnsetType = UNSET
     start_time: Annotated[Time, Field(description="When the first of the trainer's pods started.")] | UnsetType = UNSET
     completion_time: Annotated[Time, Field(description="When the job completed or failed.")] | UnsetType = UNSET
+    nodes: (
+        Annotated[Int32, Field(minimum=0, description="How many nodes it trains on, whoever said so.")] | UnsetType
+    ) = UNSET
     restarts: (
         Annotated[Int32, Field(minimum=0, description="How often the job as a whole was started again.")] | UnsetType
     ) = UNSET

@@ -111,7 +111,8 @@ def job_table(jobs: Sequence[Raw], outlook: Outlook, now: datetime, *, namespace
 
 def nodes_of(job: Raw) -> str:
     """How many nodes a job has, or asks for."""
-    found = look(job, "spec", "trainer", "numNodes") or look(job, "status", "nodes")
+    places = (("spec", "trainer", "numNodes"), ("status", "nodes"), ("status", "summary", "nodes"))
+    found = next((number for place in places if (number := look(job, *place))), None)
     return str(found) if found is not None else ""
 
 

@@ -38,6 +38,7 @@ class Outline(NamedTuple):
     refs: tuple[Ref, ...]
     ancestor: str
     """The replicated job that runs the TrainJob's command; "" where the runtime does not say."""
+    nodes: int
 
 
 class Plans:
@@ -86,7 +87,7 @@ def outline_of(plan: Plan) -> Outline | None:
     if plan.size.min_nodes is not None or any(raw["kind"] not in STILL for raw in plan.objects):
         return None
     ancestor = plan.roles.ancestor
-    return Outline(tuple(map(Ref.of, plan.objects)), ancestor.name if ancestor else "")
+    return Outline(tuple(map(Ref.of, plan.objects)), ancestor.name if ancestor else "", plan.size.nodes)
 
 
 def recalled(memory: OrderedDict[str, tuple[Basis, T]], uid: str, basis: Basis) -> T | None:

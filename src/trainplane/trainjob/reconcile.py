@@ -77,6 +77,8 @@ class Wanted(NamedTuple):
     plan: Plan | None = None
     entry: str = ""
     """The replicated job that runs the TrainJob's command, where that is known without a Plan."""
+    nodes: int | None = None
+    """How many nodes it trains on, where a Plan or its outline says so."""
     trouble: Trouble | None = None
     again: timedelta | None = None
     remark: str = ""
@@ -112,6 +114,7 @@ def reconcile(
         view=view,
         now=now,
         entry=wanted.entry or entry_of(wanted.plan, jobset),
+        nodes=wanted.nodes,
         enough=wanted.plan.size.min_nodes if wanted.plan else None,
         trouble=trouble,
         remark=wanted.remark,
@@ -144,7 +147,7 @@ def want(job: Raw, view: View, jobset: Raw | None, *, elastic_jobset: bool, plan
         around = surroundings(view)
         known = None if actions else plans.outline(within, runtime, around)
         if known and known.ancestor and is_undisturbed(job, known, view):
-            return Wanted([], entry=known.ancestor, remark=remark)
+            return Wanted([], entry=known.ancestor, nodes=known.nodes, remark=remark)
         plan = plans.build(within, runtime, around)
         strangers(job, plan, view)
     except Refused as refused:
@@ -159,7 +162,7 @@ def want(job: Raw, view: View, jobset: Raw | None, *, elastic_jobset: bool, plan
     for raw in (*plan.companions, plan.jobset):
         actions += kept(job, raw, view.get(Ref.of(raw)), elastic=elastic)
     actions += resized(plan, jobset, view, in_template=elastic_jobset)
-    return Wanted(actions, plan, remark=remark)
+    return Wanted(actions, plan, nodes=plan.size.nodes, remark=remark)
 
 
 def is_undisturbed(job: Raw, outline: Outline, view: View) -> bool:

@@ -39,6 +39,8 @@ class Scene(NamedTuple):
     now: datetime
     entry: str = ""
     """The replicated job that runs the TrainJob's command: the trainer, or the launcher."""
+    nodes: int | None = None
+    """How many nodes it trains on; None where nobody can tell now."""
     enough: int | None = None
     """How many ready pods make an elastic job run; None where all must be ready."""
     trouble: Trouble | None = None
@@ -67,6 +69,9 @@ def summarize(status: Raw, scene: Scene, *, why: Why | None = None) -> Raw:
         summary["completionTime"] = (condition(status, end) or {}).get("lastTransitionTime", stamp(scene.now))
         # What failed a job is told with its time and the way out, and nothing comes after that.
         summary["message"] += "" if told else lasted(started, summary["completionTime"])
+    nodes = old.get("nodes") if scene.nodes is None else scene.nodes
+    if nodes is not None:
+        summary["nodes"] = nodes
     restarts = at(scene.jobset, ("status", "restarts")) if scene.jobset else old.get("restarts")
     if restarts:
         summary["restarts"] = restarts

@@ -80,7 +80,7 @@ def record(job: Raw, end: Raw, view: View) -> Raw:
         "reason": end.get("reason"),
         "message": summary.get("message") or end.get("message"),
         "runtime": {"name": runtime.get("name", ""), "kind": runtime.get("kind") or "ClusterTrainingRuntime"},
-        "nodes": look(job, "spec", "trainer", "numNodes") or look(job, "status", "nodes"),
+        "nodes": look(job, "spec", "trainer", "numNodes") or look(job, "status", "nodes") or summary.get("nodes"),
         "restarts": summary.get("restarts"),
         "creationTime": metadata.get("creationTimestamp"),
         "startTime": started,
@@ -202,6 +202,7 @@ def history(*, keep: int = KEPT) -> Controller:
         group=TRAINER,
         kind="TrainJob",
         reconcile=partial(remember, keep=keep),
+        cares=lambda job, _view: keep > 0 and ending(job) is not None,
         reads=((GROUP, KIND), ("jobset.x-k8s.io", "JobSet"), ("batch", "Job"), ("", "Pod")),
     )
 
