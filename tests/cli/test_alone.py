@@ -78,6 +78,20 @@ def _mentions(path: Path, word: str) -> bool:
         return False
 
 
+def test_a_cluster_for_one_job_takes_no_other_and_can_be_stopped(clusters: Clusters) -> None:
+    text = script(clusters, "import time\nprint('here', flush=True)\ntime.sleep(60)\n")
+    with clusters.foreground("run", "--runtime", "plain", "--job-name", "long", text) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "node-0 | here\n"
+        said = clusters.refusal("run", "--runtime", "plain", text)
+        assert said.startswith("cluster trainplane runs for one job only: process ")
+        assert said.endswith("or give this job a cluster of its own with --name NAME")
+        assert "long" in clusters.run("get", "jobs").stdout
+        clusters.run("down")
+        assert running.wait(PATIENCE) == 143
+    assert clusters.state()["running"] is False
+
+
 def test_only_a_cluster_that_stays_can_be_left_with_a_job(clusters: Clusters) -> None:
     said = clusters.refusal("run", "--detach", script(clusters))
     assert said == "no cluster runs that could go on with the job; start one with: trainplane up --detach"

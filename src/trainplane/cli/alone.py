@@ -1,12 +1,14 @@
 """A cluster for the time of one piece of work: started in this process where none runs, and stopped with it."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import click
 
+from trainplane.cli.keeper import Record, write_record
 from trainplane.cli.places import configured
 from trainplane.cli.server import Server, Session, answering
 from trainplane.cli.starting import prepare, refusing
@@ -43,6 +45,7 @@ def work_alone(server: Server, work: Callable[[Session], Awaitable[int]], *, ima
 async def _worked(
     server: Server, cluster: "Cluster", config: "Config", work: Callable[[Session], Awaitable[int]]
 ) -> int:
+    from trainplane.cli.door import open_door
     from trainplane.cluster.remote import Remote
     from trainplane.embed import running
 
@@ -57,5 +60,10 @@ async def _worked(
         asyncio.get_running_loop().add_signal_handler(word, end)
     async with running(config) as serving:
         click.echo(f"no cluster runs, so one does for this job, and ends with it; its data: {cluster.folder}", err=True)
-        async with Remote.connect(serving.kubeconfig) as client:
-            return await work(Session(server, client, server.namespace or client.target.namespace))
+        async with open_door(cluster, serving.api), Remote.connect(serving.kubeconfig) as client:
+            write_record(cluster, Record(os.getpid(), serving.server, for_one_job=True))
+            try:
+                return await work(Session(server, client, server.namespace or client.target.namespace))
+            finally:
+                # While the data is still ours: after that the record may be another's.
+                cluster.record.unlink(missing_ok=True)

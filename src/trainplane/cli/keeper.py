@@ -25,6 +25,8 @@ class Record(msgspec.Struct, frozen=True):
     pid: int
     server: str
     detached: bool = False
+    for_one_job: bool = False
+    """Whether it ends with the job that it was started for."""
 
 
 def holder(cluster: Cluster) -> Holder | None:

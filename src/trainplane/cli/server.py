@@ -237,7 +237,7 @@ def _server(cluster: Cluster, *, kubeconfig: Path | None, context: str, may_star
     """The server that is asked for: a kubeconfig or context that is named, else our own cluster, else kubectl's."""
     import os
 
-    from trainplane.cli.keeper import holder
+    from trainplane.cli.keeper import holder, record
     from trainplane.cluster.kubeconfig import files
 
     asked = cluster.named_folder or cluster.name != DEFAULT
@@ -249,7 +249,12 @@ def _server(cluster: Cluster, *, kubeconfig: Path | None, context: str, may_star
         return Server(kubeconfig, context)
     ours = Server(cluster.kubeconfig, cluster=cluster)
     if cluster.exists():
-        if holder(cluster) is not None:
+        if keeper := holder(cluster):
+            said = record(cluster)
+            if may_start and said and said.pid == keeper.pid and said.for_one_job:
+                own = "give this job a cluster of its own with --name NAME"
+                todo = f"start one for all with {cluster.command('up')} when that has ended, or {own}"
+                raise Refused(f"cluster {cluster.name} runs for one job only: {keeper}; {todo}")
             return ours
         if not may_start:
             other = "name another with --kubeconfig or --context"
