@@ -8,7 +8,7 @@ from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.admission import Admission, Table
 from trainplane.cluster.store import Store
-from trainplane.gang.schedule import controller as scheduler
+from trainplane.gang.controller import controller as scheduler
 from trainplane.job.orphans import ORPHANS
 from trainplane.job.reconcile import JOB
 from trainplane.jobset import admission as jobset_admission

@@ -11,7 +11,7 @@ import yaml
 from tests.control.clusters import NAMESPACE, Cluster, cluster
 from trainplane.api.raw import put
 from trainplane.control import virtual
-from trainplane.gang.schedule import controller as scheduler
+from trainplane.gang.controller import controller as scheduler
 from trainplane.job.orphans import ORPHANS
 from trainplane.job.reconcile import JOB
 from trainplane.jobset.placement import PLACEMENT

@@ -30,8 +30,8 @@ from trainplane.cluster.causes import (
 )
 from trainplane.cluster.causes import unlawful as unlawful_cause
 from trainplane.cluster.crd_tests import tests
+from trainplane.cluster.go_words import json_word
 from trainplane.cluster.patterns import RANGES, compiled
-from trainplane.cluster.shape import json_word
 
 UNCHECKED = Cause(
     INVALID,

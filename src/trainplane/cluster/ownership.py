@@ -32,8 +32,9 @@ from trainplane.cluster.entries import (
 )
 from trainplane.cluster.errors import ApplyConflict, BadRequest
 from trainplane.cluster.fields import Fields, difference, intersection, named, paths, shown, union, without
+from trainplane.cluster.mistakes import mistakes
 from trainplane.cluster.resources import BUILT_IN_GROUPS
-from trainplane.cluster.typed import Difference, difference_of, fields_of, merged, mistakes, removed, same
+from trainplane.cluster.typed import Difference, difference_of, fields_of, merged, removed, same
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 MAX_ANNOTATIONS = 262_144

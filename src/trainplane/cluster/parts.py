@@ -16,8 +16,9 @@ from trainplane.cluster.options import APPLY_PATCH, Options, delete_options
 from trainplane.cluster.ownership import apply, update
 from trainplane.cluster.patching import patched
 from trainplane.cluster.reading import named
+from trainplane.cluster.refusals import other_uid
 from trainplane.cluster.wire import JSON_PATCH
-from trainplane.cluster.writes import Writes, other_uid
+from trainplane.cluster.writes import Writes
 
 SCALE_VERSION = "autoscaling/v1"
 _SCALE_SCHEMA: dict[str, Any] = {

@@ -12,8 +12,7 @@ from trainplane.api.meta import Raw
 from trainplane.api.schema import Schema
 from trainplane.cluster.causes import invalid
 from trainplane.cluster.errors import BadRequest, Internal, Invalid
-from trainplane.cluster.shape import json_word
-from trainplane.cluster.typed import go
+from trainplane.cluster.go_words import go, json_word
 from trainplane.cluster.wire import JSON_PATCH, MERGE_PATCH
 
 MAX_OPERATIONS = 10_000

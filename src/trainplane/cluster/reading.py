@@ -11,10 +11,10 @@ from trainplane.api.raw import as_object
 from trainplane.cluster.bodies import Body, unrecognized
 from trainplane.cluster.causes import invalid
 from trainplane.cluster.errors import BadRequest, Invalid
+from trainplane.cluster.go_words import go, json_word
 from trainplane.cluster.ground import Call
 from trainplane.cluster.resources import resource_of
-from trainplane.cluster.shape import Findings, WrongShape, built_in, custom, json_word
-from trainplane.cluster.typed import go
+from trainplane.cluster.shape import Findings, WrongShape, built_in, custom
 
 STRICT = "Strict"
 IGNORE = "Ignore"

@@ -11,15 +11,14 @@ from base64 import b64decode
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from typing import Any, get_args
-
-import msgspec
+from typing import Any
 
 from trainplane.api.kinds import Kind
-from trainplane.api.meta import ObjectMeta, Raw, Wire
-from trainplane.api.problem import Path, show
+from trainplane.api.meta import ObjectMeta, Raw
+from trainplane.api.problem import show
 from trainplane.api.quantity import QuantityError, canonical
-from trainplane.api.schema import INT_OR_STRING, PRESERVE, Schema, bare, openapi
+from trainplane.api.schema import INT_OR_STRING, PRESERVE, Schema, openapi
+from trainplane.cluster.go_words import go_words, json_word
 
 MAX_DEPTH = 200
 """How deep objects may be nested; deeper ones are nobody's."""
@@ -360,51 +359,3 @@ def _is_left_out(name: str, value: Any, schema: Schema, *, required: bool) -> bo
 def _bad_byte(text: str) -> int:
     found = re.search(r"[^A-Za-z0-9+/\r\n]", text)
     return found.start() if found else len(text) // 4 * 4
-
-
-def json_word(value: Any) -> str:
-    """What Go calls a JSON value's type."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number"
-    return "string" if isinstance(value, str) else "object" if isinstance(value, dict) else _list_word(value)
-
-
-def _list_word(value: Any) -> str:
-    return "array" if isinstance(value, list) else "null"
-
-
-def go_words(type_: type[Wire], path: Path) -> tuple[str, str]:
-    """The struct that holds the field at a path, and the type of what is there, in Go's words."""
-    struct, held = type_, type_
-    annotation: Any = type_
-    for step in path:
-        if isinstance(step, int):
-            annotation = get_args(bare(annotation))[0]
-        elif isinstance(held, type) and issubclass(held, Wire):
-            struct = held
-            fields = {field.encode_name: field.type for field in msgspec.structs.fields(held)}
-            annotation = fields.get(step, str)
-        else:
-            annotation = get_args(held)[1]
-        held = bare(annotation)
-    return struct.__name__, _go_type(annotation)
-
-
-def _go_type(annotation: Any) -> str:
-    held = bare(annotation)
-    if isinstance(held, type) and issubclass(held, Wire):
-        return f"v1.{held.__name__}"
-    if held is str or held is datetime:
-        return "string" if held is str else "v1.Time"
-    if held is bool:
-        return "bool"
-    if held is int:
-        return "int32" if "int32" in str(annotation) else "int64"
-    arguments = get_args(held)
-    if arguments and isinstance(arguments[-1], type(...)):
-        return f"[]{_go_type(arguments[0])}"
-    if len(arguments) == 2 and arguments[0] is str:
-        return f"map[string]{_go_type(arguments[1])}"
-    return "int32"

@@ -4,15 +4,14 @@ Objects and lists with keys are taken apart; scalars, and what the schema calls 
 What has another shape than its schema says is taken whole too: `mistakes` says so where that matters.
 """
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 
 from trainplane.api.schema import INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE, Schema
-from trainplane.cluster.fields import HERE, Fields, field, keyed, marked, member, show, union, valued
+from trainplane.cluster.fields import HERE, Fields, field, keyed, marked, member, union, valued
 
 _NOTHING: Fields = {}
 _ABSENT: Any = object()
@@ -57,7 +56,7 @@ def merged(live: Any, patch: Any, schema: Schema) -> Any:
         for name, item in patch.items():
             joined[name] = merged(live[name], item, below(schema, name) or _NOTHING) if name in live else item
         return joined
-    if _is_keyed(schema) and isinstance(live, list) and live and isinstance(patch, list | None):
+    if is_keyed(schema) and isinstance(live, list) and live and isinstance(patch, list | None):
         return _merged_list(live, patch or [], schema)
     return patch
 
@@ -76,9 +75,9 @@ def removed(value: Any, fields: Fields, schema: Schema) -> Any:
                 kept[name] = removed(item, node, below(schema, name) or _NOTHING)
         return kept
     if isinstance(value, list):
-        if not _is_keyed(schema):
+        if not is_keyed(schema):
             return []
-        steps = [(item, fields.get(_step(item, schema))) for item in value]
+        steps = [(item, fields.get(step_to(item, schema))) for item in value]
         return [
             item if node is None else removed(item, node, schema["items"])
             for item, node in steps
@@ -119,103 +118,7 @@ def below(schema: Schema, name: str) -> Schema | None:
     return child
 
 
-def mistakes(value: Any, schema: Schema, *, path: str = "") -> Iterator[str]:
-    """What keeps a value from being merged by its schema, in the API server's words."""
-    kind = _kind(schema, value)
-    if value is None:
-        return
-    if kind == "object":
-        if not isinstance(value, _OBJECT):
-            yield f"{path}: expected map, got &{{{go(value)}}}"
-            return
-        for name, item in value.items():
-            child = below(schema, name)
-            if child is None:
-                yield f"{path}.{name}: field not declared in schema"
-            else:
-                yield from mistakes(item, child, path=f"{path}.{name}")
-    elif kind == "array":
-        if not isinstance(value, list):
-            yield f"{path}: expected list, got &{{{go(value)}}}"
-            return
-        yield from _list_mistakes(value, schema, path)
-    else:
-        wrong = _wrong_scalar(kind, value)
-        if wrong:
-            yield f"{path}: {wrong}"
-
-
-def go(value: Any, *, typed: bool = False) -> str:
-    """A value as Go prints it, plainly or with its types: the API server's messages quote values so."""
-    if value is None:
-        return "interface {}(nil)" if typed else "<nil>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False) if typed else value
-    if isinstance(value, _OBJECT):
-        pairs = [(go(name, typed=typed), go(value[name], typed=typed)) for name in sorted(value)]
-        if typed:
-            return "map[string]interface {}{" + ", ".join(f"{name}:{item}" for name, item in pairs) + "}"
-        return "map[" + " ".join(f"{name}:{item}" for name, item in pairs) + "]"
-    if isinstance(value, list):
-        items = [go(item, typed=typed) for item in value]
-        return "[]interface {}{" + ", ".join(items) + "}" if typed else "[" + " ".join(items) + "]"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _wrong_scalar(kind: str, value: Any) -> str:
-    if kind == "string" and not isinstance(value, str):
-        return f"expected string, got &value.valueUnstructured{{Value:{go(value, typed=True)}}}"
-    if kind == "boolean" and not isinstance(value, bool):
-        return f"expected boolean, got &{{{go(value)}}}"
-    if kind in ("integer", "number") and (isinstance(value, bool) or not isinstance(value, int | float)):
-        names = {str: "string", bool: "bool", list: "[]interface {}"}
-        return f"expected numeric (int or float), got {names.get(type(value), 'map[string]interface {}')}"
-    if kind == "any" and isinstance(value, Mapping | list):
-        return f"expected any scalar, got &{{{go(value)}}}"
-    return ""
-
-
-def _list_mistakes(value: list[Any], schema: Schema, path: str) -> Iterator[str]:
-    items = schema.get("items", _NOTHING)
-    seen: set[str] = set()
-    for index, item in enumerate(value):
-        if not _is_keyed(schema):
-            yield from mistakes(item, items, path=f"{path}[{index}]")
-            continue
-        wrong = _no_key(item, schema)
-        if wrong:
-            yield f"{path}: element {index}: {wrong}"
-            continue
-        step = _step(item, schema)
-        if step in seen:
-            yield f"{path}: duplicate entries for key {show(step)}"
-        seen.add(step)
-        yield from mistakes(item, items, path=f"{path}{show(step)}")
-
-
-def _no_key(item: Any, schema: Schema) -> str:
-    """Why an item of a keyed list cannot be told from others, or ""."""
-    keys = schema.get(LIST_MAP_KEYS)
-    if keys is None:
-        if item is None:
-            return "associative list without keys has an element that's an explicit null"
-        if isinstance(item, _OBJECT):
-            return "associative list without keys has an element that's a map type"
-        return "not supported: associative list with lists as elements" if isinstance(item, list) else ""
-    if not isinstance(item, _OBJECT):
-        return f"associative list with keys may not have {'a null element' if item is None else 'non-map elements'}"
-    if _step(item, schema) != _NO_KEYS:
-        return ""
-    names = " ".join(json.dumps(key) for key in keys)
-    return (
-        f"associative list with keys has an element that omits all key fields [{names}] "
-        "(and doesn't have default values for any key fields)"
-    )
-
-
-def _kind(schema: Schema, value: Any) -> str:
+def kind_of(schema: Schema, value: Any) -> str:
     """`object`, `array`, the type of a scalar, or `any` for an integer or a string; what has no type is its value's."""
     kind: str | None = schema.get("type")
     if kind is not None:
@@ -227,14 +130,15 @@ def _kind(schema: Schema, value: Any) -> str:
 
 def _is_open(schema: Schema, value: Any) -> bool:
     """Whether the schema lets an object be taken apart."""
-    return _kind(schema, value) == "object" and schema.get(MAP_TYPE) != "atomic"
+    return kind_of(schema, value) == "object" and schema.get(MAP_TYPE) != "atomic"
 
 
-def _is_keyed(schema: Schema) -> bool:
+def is_keyed(schema: Schema) -> bool:
+    """Whether the items of a list are told apart by keys, or by their values."""
     return schema.get(LIST_TYPE) in ("map", "set")
 
 
-def _step(item: Any, schema: Schema) -> str:
+def step_to(item: Any, schema: Schema) -> str:
     """The step to an item of a keyed list; a key that the schema has a default for counts where it is missing."""
     keys: Sequence[str] | None = schema.get(LIST_MAP_KEYS)
     if keys is None or not isinstance(item, _OBJECT):
@@ -266,7 +170,7 @@ def _spoken(value: Any, schema: Schema) -> Fields | None:
             elif inner is not None:
                 node[field(name)] = inner
         return node or None
-    if isinstance(value, list) and _is_keyed(schema):
+    if isinstance(value, list) and is_keyed(schema):
         found, twice = _indexed(value, schema)
         items = schema["items"]
         return {step: {} if step in twice else marked(_spoken(item, items)) for step, item in found.items()} or None
@@ -287,7 +191,7 @@ def _whole(value: Any, schema: Schema) -> Fields:
             node[field(name)] = (
                 _NOTHING if item.__class__ in _SCALARS else _whole(item, below(schema, name) or _NOTHING)
             )
-    elif isinstance(value, list) and _is_keyed(schema):
+    elif isinstance(value, list) and is_keyed(schema):
         found, twice = _indexed(value, schema)
         items = schema["items"]
         for step, item in found.items():
@@ -315,7 +219,7 @@ def _differ(old: Any, new: Any, schema: Schema) -> _Nodes:
             return _differ_each(
                 old or _NOTHING, new or _NOTHING, step=field, child=lambda name: below(schema, name) or _NOTHING
             )
-    elif _is_keyed(schema) and (old or new) and isinstance(old, list | None) and isinstance(new, list | None):
+    elif is_keyed(schema) and (old or new) and isinstance(old, list | None) and isinstance(new, list | None):
         return _differ_lists(old or [], new or [], schema)
     if same(old, new):
         return None, None, None
@@ -359,8 +263,8 @@ def _differ_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
     once_after = {step: item for step, item in after.items() if step not in twice}
     added, removed, modified = _differ_each(once_before, once_after, step=str, child=lambda _: items)
     for step in sorted(twice):
-        all_before = [item for item in old if _step(item, schema) == step]
-        all_after = [item for item in new if _step(item, schema) == step]
+        all_before = [item for item in old if step_to(item, schema) == step]
+        all_after = [item for item in new if step_to(item, schema) == step]
         if step in twice_before and step in twice_after:
             if not same(all_before, all_after):
                 modified = {**(modified or {}), step: {}}
@@ -390,7 +294,7 @@ def _indexed(value: list[Any], schema: Schema) -> tuple[dict[str, Any], set[str]
     found: dict[str, Any] = {}
     twice: set[str] = set()
     for item in value:
-        step = _step(item, schema)
+        step = step_to(item, schema)
         if step in found:
             twice.add(step)
         else:
@@ -402,8 +306,8 @@ def _merged_list(live: list[Any], patch: list[Any], schema: Schema) -> list[Any]
     """The patch's items in their order; the live list's others keep their place before the items that both have."""
     items = schema["items"]
     lives, twice = _indexed(live, schema)
-    applied = {_step(item, schema): item for item in patch}
-    places = [_step(item, schema) for item in live]
+    applied = {step_to(item, schema): item for item in patch}
+    places = [step_to(item, schema) for item in live]
     shared = [step for step in applied if step in lives]
     at = 0
     joined: list[Any] = []

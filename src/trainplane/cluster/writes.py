@@ -1,6 +1,6 @@
 """Creating and changing objects: what is sent is read, owned, admitted, judged and stored."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from trainplane.api.kinds import Kind
@@ -15,9 +15,10 @@ from trainplane.cluster.causes import TYPE_INVALID, Cause, invalid
 from trainplane.cluster.crd_causes import BLOCKING, UNCHECKED, crd_causes
 from trainplane.cluster.defaults import defaulted
 from trainplane.cluster.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Internal, Invalid, NotFound
+from trainplane.cluster.go_words import json_word
 from trainplane.cluster.ground import Answer, Call, Ground
 from trainplane.cluster.log import Conflict as StoreConflict
-from trainplane.cluster.log import Key, Stored, Write, body
+from trainplane.cluster.log import Key, Write, body
 from trainplane.cluster.names import (
     SUFFIX_CHARACTERS,
     change_causes,
@@ -29,8 +30,8 @@ from trainplane.cluster.ownership import Untyped
 from trainplane.cluster.patching import patched
 from trainplane.cluster.quota_admission import charges
 from trainplane.cluster.reading import named, placed, qualified, reshaped, shaped, typed
+from trainplane.cluster.refusals import kind_words, other_uid, taken
 from trainplane.cluster.resources import resource_of
-from trainplane.cluster.shape import json_word
 from trainplane.cluster.strategy import changed, prepared, read_back, strategy_of
 from trainplane.cluster.tracking import blank_of, ignored_fields, merge_schema
 from trainplane.cluster.validation import kind_causes
@@ -81,7 +82,7 @@ class Writes:
             if existing is not None:
                 if not made["metadata"].get("name") and call.name == "":
                     continue
-                raise _taken(call.row, existing)
+                raise taken(call.row, existing)
             charged = charges(self._ground.store, call.row, new)
             if call.is_dry:
                 return Answer(201, new, warnings=answer_warnings)
@@ -197,7 +198,7 @@ class Writes:
             shown = call.through.show(old) if call.through else old
             raw, text = patched(shown, form, patch, schema=openapi(face.type))
             if raw.get("kind") != face.kind or raw.get("apiVersion") != face.api_version:
-                raise BadRequest(f"invalid object type: {_kind_words(raw)}")
+                raise BadRequest(f"invalid object type: {kind_words(raw)}")
             raw = named({**raw, "metadata": as_object(raw.get("metadata"))}, call)
             raw, notes = _received(raw, call)
             made, warnings = reshaped(raw, call, text, old=old)
@@ -212,7 +213,7 @@ class Writes:
         if not isinstance(patch, dict):
             patch = {}
         if patch.get("apiVersion") != _face(call).api_version or patch.get("kind") != _face(call).kind:
-            raise BadRequest(f"invalid object type: {_kind_words(patch)}")
+            raise BadRequest(f"invalid object type: {kind_words(patch)}")
         raw = named(patch, call)
         patch, notes = _received(patch, call)
         raw, _ = _received(raw, call)
@@ -382,11 +383,6 @@ def vanishes(new: Raw) -> bool:
     return not metadata.get("deletionGracePeriodSeconds")
 
 
-def _taken(row: Kind, existing: Stored) -> AlreadyExists:
-    deleting = look(existing.object, "metadata", "deletionTimestamp") is not None
-    return AlreadyExists.of(row.resource, existing.key.name, deleting=deleting)
-
-
 def _with_entries(raw: Raw, entries: list[Raw] | None) -> Raw:
     metadata = {name: item for name, item in raw["metadata"].items() if name != "managedFields"}
     if entries:
@@ -404,18 +400,3 @@ def _is_kept(new: Raw, old: Raw) -> bool:
 def _unversioned(raw: Raw) -> Raw:
     metadata = {name: item for name, item in raw["metadata"].items() if name != "resourceVersion"}
     return {**raw, "metadata": metadata}
-
-
-def other_uid(call: Call, wanted: str, old: Raw) -> str:
-    """The words of a refusal where the object has another uid."""
-    place = f"/registry/{call.row.plural}/{call.namespace}/{call.name}".replace("//", "/")
-    return (
-        f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: "
-        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {old['metadata']['uid']}"
-    )
-
-
-def _kind_words(raw: Mapping[str, Any]) -> str:
-    version = str(raw.get("apiVersion") or "")
-    group, _, short = version.rpartition("/")
-    return f"{group}/{short}, Kind={raw.get('kind') or ''}"

@@ -30,17 +30,12 @@ from trainplane.gang.queue import Queues
 from trainplane.gang.reserve import Ends, Reservation, deadline, kept, reserve, still_holds
 from trainplane.gang.score import Strategy
 from trainplane.gang.volumes import missing, reachable
-from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import Action, Bind, Decision, Record, SetStatus
 from trainplane.reconcile.news import News
 from trainplane.reconcile.view import View
 
 SCHEDULERS = frozenset(("", "default-scheduler", COSCHEDULING_SCHEDULER, VOLCANO_SCHEDULER, "trainplane"))
 """The schedulerNames whose pods are placed here."""
-KEY = Ref("", "Namespace", "", "kube-system")
-"""The one object that stands for the whole cluster."""
-PAUSE = 0.02
-"""Seconds between two looks: pods come and go in numbers."""
 PATIENCE = timedelta(seconds=1)
 """A pod that waits no longer than this is not told why: it will be placed before anyone reads it."""
 
@@ -387,25 +382,3 @@ def _alone(gang: Gang, pods: list[Pod]) -> list[Gang]:
 def schedule(view: View, now: datetime) -> Decision:
     """What should be done about all pods now, by a scheduler that knows nothing but the View."""
     return Scheduler().schedule(view, now)
-
-
-def controller(scheduler: Scheduler | None = None) -> Controller:
-    """The scheduler as a Controller with one key: whatever changes, the whole cluster is looked at."""
-    decides = scheduler or Scheduler()
-    watched = (
-        ("", "Pod"),
-        ("", "Node"),
-        ("", "PersistentVolumeClaim"),
-        (COSCHEDULING, "PodGroup"),
-        (VOLCANO, "PodGroup"),
-        (VOLCANO, "Queue"),
-        ("scheduling.k8s.io", "PriorityClass"),
-    )
-    return Controller(
-        name="scheduler",
-        group=KEY.group,
-        kind=KEY.kind,
-        reconcile=lambda raw, view, now: decides.schedule(view, now) if Ref.of(raw) == KEY else Decision(),
-        watches=tuple((kind, lambda _raw, _view: (KEY,)) for kind in watched),
-        pause=PAUSE,
-    )

@@ -1,0 +1,79 @@
+"""Go's words for types and values, which the API server's messages quote."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, get_args
+
+import msgspec
+
+from trainplane.api.meta import Wire
+from trainplane.api.problem import Path
+from trainplane.api.schema import bare
+
+
+def go(value: Any, *, typed: bool = False) -> str:
+    """A value as Go prints it, plainly or with its types: the API server's messages quote values so."""
+    if value is None:
+        return "interface {}(nil)" if typed else "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False) if typed else value
+    if isinstance(value, Mapping):
+        pairs = [(go(name, typed=typed), go(value[name], typed=typed)) for name in sorted(value)]
+        if typed:
+            return "map[string]interface {}{" + ", ".join(f"{name}:{item}" for name, item in pairs) + "}"
+        return "map[" + " ".join(f"{name}:{item}" for name, item in pairs) + "]"
+    if isinstance(value, list):
+        items = [go(item, typed=typed) for item in value]
+        return "[]interface {}{" + ", ".join(items) + "}" if typed else "[" + " ".join(items) + "]"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def json_word(value: Any) -> str:
+    """What Go calls a JSON value's type."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    return "string" if isinstance(value, str) else "object" if isinstance(value, dict) else _list_word(value)
+
+
+def _list_word(value: Any) -> str:
+    return "array" if isinstance(value, list) else "null"
+
+
+def go_words(type_: type[Wire], path: Path) -> tuple[str, str]:
+    """The struct that holds the field at a path, and the type of what is there, in Go's words."""
+    struct, held = type_, type_
+    annotation: Any = type_
+    for step in path:
+        if isinstance(step, int):
+            annotation = get_args(bare(annotation))[0]
+        elif isinstance(held, type) and issubclass(held, Wire):
+            struct = held
+            fields = {field.encode_name: field.type for field in msgspec.structs.fields(held)}
+            annotation = fields.get(step, str)
+        else:
+            annotation = get_args(held)[1]
+        held = bare(annotation)
+    return struct.__name__, _go_type(annotation)
+
+
+def _go_type(annotation: Any) -> str:
+    held = bare(annotation)
+    if isinstance(held, type) and issubclass(held, Wire):
+        return f"v1.{held.__name__}"
+    if held is str or held is datetime:
+        return "string" if held is str else "v1.Time"
+    if held is bool:
+        return "bool"
+    if held is int:
+        return "int32" if "int32" in str(annotation) else "int64"
+    arguments = get_args(held)
+    if arguments and isinstance(arguments[-1], type(...)):
+        return f"[]{_go_type(arguments[0])}"
+    if len(arguments) == 2 and arguments[0] is str:
+        return f"map[string]{_go_type(arguments[1])}"
+    return "int32"
