@@ -98,6 +98,10 @@ def test_many_objects_are_let_go_and_come_back_as_they_were() -> None:
     assert live.remove(Ref.of(raws[8])) == raws[8]
     assert live.get(Ref.of(raws[7])) == {**raws[7], "spec": {}}
     assert live.get(Ref.of(raws[8])) is None
+    live.put({**raws[-1], "spec": {}})
+    assert all(live.get(Ref.of(raw)) == raw for raw in raws[1000:2500]), "and what was asked for before is let go"
+    assert live.get(latest) == {**raws[-1], "spec": {}}, "as it is now, not as it was"
+    live.put(raws[-1])
     assert len(live) == len(live.controlled_by("u")) == 2999
     assert len(live.pods_on("node-1")) == 1499
 

@@ -201,9 +201,7 @@ def host_of(node: Raw) -> str:
 def on_node(node: Raw, view: View) -> Iterator[Ref]:
     """The pods of a simulated node that has changed: it may have come back."""
     if is_simulated(node) and not is_lost(node):
-        for pod in view.all("", "Pod"):
-            if look(pod, "spec", "nodeName") == node["metadata"]["name"]:
-                yield Ref.of(pod)
+        yield from map(Ref.of, view.pods_on(node["metadata"]["name"]))
 
 
 def simulated(count: int, size: Size | None = None) -> tuple[Controller, ...]:
@@ -223,6 +221,7 @@ def simulated(count: int, size: Size | None = None) -> tuple[Controller, ...]:
         group="",
         kind="Pod",
         reconcile=play,
+        cares=lambda pod, _view: bool(look(pod, "spec", "nodeName")),
         watches=((("", "Node"), on_node), (("", "ConfigMap"), waiting), (("", "Secret"), waiting)),
         reports_as="kubelet",
     )
