@@ -19,6 +19,7 @@ from trainplane.api.raw import put
 from trainplane.cli.group import command
 
 Raw = dict[str, Any]
+RUNTIMES = "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes"
 JOBS = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/{}/trainjobs"
 SIMULATE = "simulate.trainplane.dev/"
 
@@ -305,6 +306,24 @@ def test_namespaces_are_told_apart_and_shown_together(empty: Clusters) -> None:
     assert "give one of the two" in empty.run("get", "-A", "-n", "team", code=2).stderr
     assert empty.run("suspend", "theirs", "-n", "team").stdout.endswith("trainplane resume theirs -n team\n")
     empty.run("delete", "theirs", "-n", "team")
+
+
+def test_a_queue_counts_those_who_wait_for_its_limit(empty: Clusters) -> None:
+    metadata = {"name": "small"}
+    body = {"weight": 1, "capability": {"cpu": "2"}}
+    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": metadata, "spec": body}
+    assert fetch(empty.target(), "/apis/scheduling.volcano.sh/v1beta1/queues", body=queue)[0] == 201
+    _, plain = fetch(empty.target(), f"{RUNTIMES}/torch-distributed")
+    named = {"annotations": {"scheduling.volcano.sh/queue-name": "small"}}
+    template = {**plain["spec"]["template"], "metadata": named}
+    spec = {**plain["spec"], "podGroupPolicy": {"volcano": {}}, "template": template}
+    runtime = {**plain, "metadata": {"name": "queued", "labels": plain["metadata"]["labels"]}, "spec": spec}
+    assert fetch(empty.target(), RUNTIMES, body=runtime)[0] == 201
+    send(empty, job("one", runtime="queued", seconds="600"))
+    empty.run("wait", "one", "--for", "Running", "--timeout", "30s")
+    send(empty, job("two", runtime="queued", seconds="600"))
+    empty.run("wait", "two", "--for", "Pending", "--timeout", "30s")
+    assert rows(empty.run("get", "queues").stdout)["small"][3:5] == ["1", "1"]
 
 
 def test_watching_prints_what_changes(empty: Clusters) -> None:

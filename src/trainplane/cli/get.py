@@ -109,7 +109,7 @@ async def _table(session: Session, asked: Asked) -> tuple[Table, list[str]]:
         _objects(session, asked),
         session.gather([kind_row(*one) for one in sort.reads if one not in sort.kinds], everywhere=True),
     )
-    if asked.word in ("jobs", "nodes"):
+    if asked.word in ("jobs", "nodes", "queues"):
         # Those that are not asked for wait in the same line.
         everybody, more = await session.gather([kind_row(*one) for one in sort.kinds], everywhere=True)
         objects, refused = [*objects, *everybody], [*refused, *more]
