@@ -123,8 +123,10 @@ def reconcile(
     status = sized(summarize(status, scene, why=asked if why else None), wanted.plan, jobset, view)
     if status != old:
         actions.append(SetStatus(Ref.of(job), status, job["metadata"].get("uid", ""), can_wait=trouble is None))
-    if has_failed(status) and not has_failed(old) and (first := first_failure(judged_pods(jobset, view))):
-        actions.append(Record(Ref.of(job), "Warning", FAILED, cut(f"{first.told()}; {ADVICE[first.kind]}")))
+    if has_failed(status) and not has_failed(old):
+        first = first_failure(judged_pods(jobset, view))
+        note = f"{first.told()}; {ADVICE[first.kind]}" if first else at(status, ("summary", "message"))
+        actions += [Record(Ref.of(job), "Warning", FAILED, cut(note))] if note else []
     kept_for = expiry(job, status, now)
     if kept_for is not None and kept_for <= timedelta(0):
         actions.append(Delete(Ref.of(job), job["metadata"].get("uid", "")))
