@@ -14,8 +14,7 @@ from trainplane.reconcile.view import EVENTS, Ref, View, node_of
 
 _Refs = dict[Ref, None]
 _Index = dict[str, _Refs]
-_HOT = 512
-"""How many objects are asked for before those that were not among them are let go."""
+HOT = 512
 _NEWS = 8192
 """How many changes of a kind are told; who asks less often looks at everything."""
 
@@ -40,10 +39,15 @@ class _News:
 class Live(View):
     """A View with objects that come, change and go; each costs as much as it has owners, however many there are."""
 
-    __slots__ = ("_about", "_children", "_everything", "_kinds", "_lately", "_news", "_on_node", "_owned", "_sources")
+    __slots__ = (
+        *("_about", "_children", "_everything", "_hot", "_kinds", "_lately"),
+        *("_news", "_on_node", "_owned", "_sources"),
+    )
 
-    def __init__(self, objects: Iterable[Raw] = ()) -> None:
+    def __init__(self, objects: Iterable[Raw] = (), *, hot: int = HOT) -> None:
+        """`hot`: how many objects are asked for before those that were not among them are let go."""
         super().__init__()
+        self._hot = hot
         self._everything: dict[Ref, Raw | bytes] = {}
         """Each object, or its JSON where it was let go."""
         self._lately: dict[Ref, bytes] = {}
@@ -154,7 +158,7 @@ class Live(View):
     def _ask(self, ref: Ref, source: bytes) -> None:
         """Note that an object was asked for."""
         self._lately[ref] = source
-        if len(self._lately) > _HOT:
+        if len(self._lately) > self._hot:
             self._everything |= self._sources
             self._lately, self._sources = {}, self._lately
 

@@ -232,7 +232,8 @@ class Nodes:
 
 async def _name(client: Client, runner: Runner) -> None:
     """Keep the Runner informed of who has which name."""
-    live, changed = Live(), asyncio.Event()
+    # Pods are followed by their changes alone: nobody asks for one.
+    live, changed = Live(hot=1), asyncio.Event()
     unseen = Unseen(live, asyncio.get_running_loop().time)
 
     pods: dict[Ref, Raw] = {}

@@ -15,10 +15,15 @@ def names(services: Iterable[Raw], pods: Iterable[Raw], *, gateway: str) -> dict
 
     A service leads straight to its pods: nothing stands between them here.
     """
-    by_namespace = dict[str, list[Raw]]()
+    services = list(services)
+    by_namespace: dict[str, list[Raw]] = {service["metadata"].get("namespace", ""): [] for service in services}
     for pod in pods:
+        found_by = by_namespace.get(pod["metadata"].get("namespace", ""))
+        if found_by is None:
+            # Nobody calls it by name, and there may be many.
+            continue
         if look(pod, "status", "podIP") and look(pod, "status", "phase") not in (SUCCEEDED, FAILED):
-            by_namespace.setdefault(pod["metadata"].get("namespace", ""), []).append(pod)
+            found_by.append(pod)
     found: dict[str, tuple[str, ...]] = {KUBERNETES: (gateway,)}
     for service in services:
         namespace, name = service["metadata"].get("namespace", ""), service["metadata"]["name"]
