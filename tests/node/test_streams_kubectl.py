@@ -71,7 +71,7 @@ spec:
     spec:
       restartPolicy: Never
       containers:
-      - {name: c, image: x, command: [sh, -c, "for i in 1 2 3; do echo step $i; sleep 0.3; done; echo over >&2"]}
+      - {name: c, image: x, command: [sh, -c, "for i in 1 2 3; do echo step $i; sleep 1; done; echo over >&2"]}
 """
 SHELL = """
 apiVersion: v1
@@ -189,7 +189,9 @@ def test_logs_of_another_life_and_of_other_containers(kubectl: Kubectl) -> None:
 def test_a_log_is_followed_to_the_end_of_the_job(kubectl: Kubectl) -> None:
     name = f"short-{kubectl.version.replace('.', '-')}"
     kubectl("apply -f -", given=JOB.replace("NAME", name))
-    said = kubectl(f"logs -f job/{name} --pod-running-timeout=30s")
+    # kubectl waits for a pod, but not until there is anything of it to read.
+    kubectl(f"wait --for=jsonpath={{.status.ready}}=1 job/{name} --timeout=30s")
+    said = kubectl(f"logs -f job/{name}")
     assert said.splitlines() == ["step 1", "step 2", "step 3", "over"]
     assert kubectl(f"logs job/{name}") == said
 
