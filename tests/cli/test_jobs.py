@@ -239,6 +239,8 @@ def test_wait_tells_by_its_exit_code(empty: Clusters) -> None:
     assert empty.run("wait", "endless", "bad", "--timeout", "60s", "-q", code=1).stderr == "", "one is enough"
     done = empty.run("wait", "endless", "--timeout", "1s", code=124)
     assert done.stderr.splitlines()[-1] == "Error: not Complete within 1s; see why: trainplane why endless"
+    done = empty.run("wait", "endless", "--for", "delete", "--timeout", "1s", code=124)
+    assert done.stderr.splitlines()[-1] == "Error: not deleted within 1s; see why: trainplane why endless"
     assert empty.run("wait", "nobody", "--for", "delete").returncode == 0
     assert (
         "there is no state to wait for 'Runing'; did you mean 'Running'?"

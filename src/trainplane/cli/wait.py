@@ -95,7 +95,8 @@ async def _wait(session: Session, names: tuple[str, ...], *, goal: str, timeout:
     except TimeoutError:
         if not quiet:
             todo = session.command(f"why {names[0]}") if len(names) == 1 else session.command("why --all")
-            click.echo(f"Error: not {goal} within {readable(timeout)}; see why: {todo}", err=True)
+            wanted = "deleted" if goal == DELETE else goal
+            click.echo(f"Error: not {wanted} within {readable(timeout)}; see why: {todo}", err=True)
         return TIMED_OUT
     finally:
         for task in tasks:
