@@ -9,6 +9,7 @@ import pytest
 from tests.control.clusters import NAMESPACE, cluster, config_map
 from tests.control.toys import PARENT, of_parent, one_by_one, owned
 from trainplane.api.kinds import KINDS
+from trainplane.cluster.client import Patch
 from trainplane.control import virtual
 from trainplane.control.loop import Loop, run
 from trainplane.control.metrics import Metrics
@@ -213,6 +214,38 @@ def test_changes_that_come_together_are_looked_at_together_and_one_of_its_own_ki
 
     assert virtual.run(main()), "who waits for more to come has something to do yet"
     assert looks == [(1, 1), (2.05, 4)], "one ConfigMap every namespace has"
+
+
+def test_who_does_not_care_for_an_object_is_not_woken_by_it_but_may_be_by_another() -> None:
+    looks: list[tuple[float, str]] = []
+
+    def decide(raw: Raw, _view: View, _now: datetime) -> Decision:
+        looks.append((asyncio.get_running_loop().time(), raw["metadata"]["name"]))
+        return NOTHING
+
+    async def main() -> None:
+        async with cluster() as made:
+            plain = Ref("", "ConfigMap", NAMESPACE, "plain")
+            controller = Controller(
+                "toy",
+                "",
+                "ConfigMap",
+                decide,
+                cares=lambda raw, _view: "wanted" in (raw.get("data") or {}),
+                watches=((("", "Node"), lambda _raw, _view: (plain,)),),
+            )
+            async with made.controlled(controller):
+                await made.api.create(config_map("plain"))
+                await asyncio.sleep(1)
+                await made.api.patch(plain, Patch.merge({"data": {"wanted": ""}}))
+                await asyncio.sleep(1)
+                await made.api.patch(plain, Patch.merge({"data": None}))
+                await asyncio.sleep(1)
+                await made.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
+                await asyncio.sleep(1)
+
+    virtual.run(main())
+    assert looks == [(1, "plain"), (3, "plain")]
 
 
 def test_it_ends_when_it_is_cancelled_and_leaves_nothing_running() -> None:

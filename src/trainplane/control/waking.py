@@ -42,7 +42,7 @@ def wakened(
     for raw in (after, before if after is None or _moved(before, after) else None):
         if raw is None:
             continue
-        if interest.is_its_own:
+        if interest.is_its_own and (after is None or interest.controller.cares(raw, view)):
             yield Ref.of(raw)
         if interest.owns:
             yield from owners(interest.controller, raw, rows)

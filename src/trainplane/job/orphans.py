@@ -13,9 +13,12 @@ from trainplane.reconcile.view import Ref, View
 
 def reconcile(pod: Raw, view: View, now: datetime) -> Decision:  # noqa: ARG001 - every controller is told the time
     """Let a pod go that no Job counts."""
-    if not is_tracked(pod) or job_of(pod, view) is not None:
-        return NOTHING
-    return Decision((untracked(pod),))
+    return Decision((untracked(pod),)) if is_orphan(pod, view) else NOTHING
+
+
+def is_orphan(pod: Raw, view: View) -> bool:
+    """Whether a pod waits to be counted by a Job that is not there."""
+    return is_tracked(pod) and job_of(pod, view) is None
 
 
 def job_of(pod: Raw, view: View) -> Raw | None:
@@ -39,6 +42,11 @@ def pods_of(job: Raw, view: View) -> Iterator[Ref]:
 
 
 ORPHANS = Controller(
-    name="job-orphans", group="", kind="Pod", reconcile=reconcile, watches=((("batch", "Job"), pods_of),)
+    name="job-orphans",
+    group="",
+    kind="Pod",
+    reconcile=reconcile,
+    cares=is_orphan,
+    watches=((("batch", "Job"), pods_of),),
 )
 """The controller of pods without a Job."""

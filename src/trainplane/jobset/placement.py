@@ -212,6 +212,7 @@ PLACEMENT = Controller(
     group="",
     kind="Pod",
     reconcile=reconcile,
+    cares=lambda pod, _view: annotation(pod, EXCLUSIVE_TOPOLOGY) is not None,
     watches=((("", "Pod"), leaders), (("", "Node"), lambda _raw, _view: ())),
 )
 """Watches over exclusively placed pods; nodes are named so that they are in its View."""

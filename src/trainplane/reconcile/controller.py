@@ -15,6 +15,14 @@ Reconcile: TypeAlias = Callable[[Raw, View, datetime], Decision]
 Wake: TypeAlias = Callable[[Raw, View], Iterable[Ref]]
 """Which objects of the controller's kind want another look when this object changed."""
 
+Cares: TypeAlias = Callable[[Raw, View], bool]
+"""Whether there may be anything to do about an object of the controller's kind that has changed."""
+
+
+def always(_raw: Raw, _view: View) -> bool:
+    """Every change wants a look."""
+    return True
+
 
 @dataclass(frozen=True, slots=True)
 class Controller:
@@ -32,6 +40,8 @@ class Controller:
     watches: tuple[tuple[tuple[str, str], Wake], ...] = ()
     reads: tuple[tuple[str, str], ...] = ()
     """(group, kind) of what it looks at besides, without being woken by a change there."""
+    cares: Cares = always
+    """Asked before an object of its kind is looked at for its own sake: of most pods most controllers want nothing."""
     pause: float = 0.0
     """Seconds between two looks at one object, so that what changes at once is looked at once."""
     settle: float = 0.0

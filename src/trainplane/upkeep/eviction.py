@@ -21,10 +21,9 @@ QUARANTINE = timedelta(seconds=40)
 
 def reconcile(pod: Raw, view: View, now: datetime) -> Decision:
     """What becomes of one pod for its node's sake."""
-    name = look(pod, "spec", "nodeName")
-    if not name or look(pod, "status", "phase") in (SUCCEEDED, FAILED):
+    if not is_on_node(pod, view):
         return NOTHING
-    node = view.get(Ref("", "Node", "", name))
+    node = view.get(Ref("", "Node", "", pod["spec"]["nodeName"]))
     if node is None:
         return without_node(pod, now)
     marked = not_ready(pod, node, now)
@@ -45,6 +44,11 @@ def reconcile(pod: Raw, view: View, now: datetime) -> Decision:
             Delete(ref, uid_of(pod)),
         ]
     )
+
+
+def is_on_node(pod: Raw, _view: View) -> bool:
+    """Whether a pod has a node and has not ended."""
+    return bool(look(pod, "spec", "nodeName")) and look(pod, "status", "phase") not in (SUCCEEDED, FAILED)
 
 
 def without_node(pod: Raw, now: datetime) -> Decision:
@@ -126,6 +130,7 @@ EVICTION = Controller(
     group="",
     kind="Pod",
     reconcile=reconcile,
+    cares=is_on_node,
     watches=((("", "Node"), on_node),),
     reports_as="taint-eviction-controller",
 )

@@ -28,16 +28,23 @@ def expire_event(event: Raw, view: View, now: datetime) -> Decision:  # noqa: AR
     return _gone(event, max(moments) + EVENT_TTL - now) if moments else NOTHING
 
 
-def expire_job(job: Raw, view: View, now: datetime) -> Decision:  # noqa: ARG001 - every controller sees the world
+def expire_job(job: Raw, view: View, now: datetime) -> Decision:
     """A finished Job that another controller manages deleted with its pods ttlSecondsAfterFinished after its end."""
-    ttl = job["spec"].get("ttlSecondsAfterFinished")
-    if ttl is None or job["spec"].get("managedBy", JOB_CONTROLLER) == JOB_CONTROLLER:
+    if not is_anothers(job, view):
         return NOTHING
     ends = (condition(job.get("status") or {}, type_) for type_ in (COMPLETE, FAILED))
     end = next((one for one in ends if one and one.get("status") == "True"), None)
     if end is None or not end.get("lastTransitionTime"):
         return NOTHING
-    return _gone(job, moment(end["lastTransitionTime"]) + timedelta(seconds=ttl) - now, propagation="Foreground")
+    ttl = timedelta(seconds=job["spec"]["ttlSecondsAfterFinished"])
+    return _gone(job, moment(end["lastTransitionTime"]) + ttl - now, propagation="Foreground")
+
+
+def is_anothers(job: Raw, _view: View) -> bool:
+    """Whether a Job is to go some time after its end, and is run by a controller that may not see to it."""
+    spec = job["spec"]
+    timed = spec.get("ttlSecondsAfterFinished") is not None
+    return timed and spec.get("managedBy", JOB_CONTROLLER) != JOB_CONTROLLER
 
 
 def _gone(raw: Raw, left: timedelta, *, propagation: str = "Background") -> Decision:
@@ -50,6 +57,6 @@ def _gone(raw: Raw, left: timedelta, *, propagation: str = "Background") -> Deci
 
 TTL = (
     Controller(name="ttl-events", group="events.k8s.io", kind="Event", reconcile=expire_event),
-    Controller(name="ttl-jobs", group="batch", kind="Job", reconcile=expire_job),
+    Controller(name="ttl-jobs", group="batch", kind="Job", reconcile=expire_job, cares=is_anothers),
 )
 """The controllers of what goes by its age."""
