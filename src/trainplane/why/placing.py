@@ -16,15 +16,16 @@ from trainplane.why.sentence import NAMES, amount, amounts, counted, is_or_are, 
 from trainplane.why.space import (
     REQUIRED,
     Counts,
+    Part,
     Room,
     Wishes,
     amount_of,
     capacity,
-    holders,
     needs,
     rooms,
     scarcest,
     spelt,
+    usable,
 )
 
 ELASTIC = ("spec", "mlPolicy", "torch", "elasticPolicy")
@@ -266,16 +267,10 @@ def taint_not_tolerated(scene: Scene) -> Cause | None:
     )
 
 
-def usable(scene: Scene, gang: Gang) -> list[Room]:
-    """The nodes that the gang may use at all."""
-    wishes = Wishes.of(gang.pod)
-    return [room for room in rooms(scene.view, scene.now) if wishes.admit(room)]
-
-
 def gang_too_large(scene: Scene) -> Cause | None:
     """The gang would not fit if all nodes were empty."""
     gang = gang_of(scene)
-    there = usable(scene, gang) if gang else []
+    there = usable(gang.pod, scene.view, scene.now).rooms if gang else ()
     if gang is None or not there:
         return None
     most = 0
@@ -310,18 +305,17 @@ def gang_too_large(scene: Scene) -> Cause | None:
 def gang_waiting(scene: Scene) -> Cause | None:
     """There is not enough room now for all of the gang together."""
     gang = gang_of(scene)
-    there = usable(scene, gang) if gang else []
-    if gang is None or not there or not unscheduled(gang.pod):
+    if gang is None or not unscheduled(gang.pod):
         return None
-    fit = sum(capacity(room.free, gang.asked) for room in there)
-    if fit >= gang.needed:
+    there = usable(gang.pod, scene.view, scene.now)
+    fit, name = there.fit(gang.asked)
+    if not there.rooms or fit >= gang.needed:
         return None
-    name = scarcest((room.free for room in there), gang.asked)
-    free = {room.name: max(0, room.free.get(name, 0)) for room in there}
+    free = there.left(name)
     wanted = amount(name, amount_of(name, gang.asked[name] * gang.needed))
     total = sum(free.values())
     left = f"{amount(name, amount_of(name, total))} are" if total else f"no {NAMES.get(name, name)} is"
-    where = listed([f"{node} {amount_of(name, nano)}" for node, nano in free.items() if nano])
+    where = listed([f"{node} {amount_of(name, nano)}" for node, nano in free.items()])
     placed = f" (besides {gang.placed} that have theirs)" if gang.placed else ""
     return Cause(
         "GangWaiting",
@@ -334,14 +328,14 @@ def gang_waiting(scene: Scene) -> Cause | None:
     )
 
 
-def way_out(scene: Scene, gang: Gang, *, fit: int, name: str, there: list[Room]) -> str:
+def way_out(scene: Scene, gang: Gang, *, fit: int, name: str, there: Part) -> str:
     """What can be done about too little room: fewer nodes where the runtime allows it, or who to wait for."""
     bounds = elastic(scene)
     able = fit + gang.placed
     if bounds and bounds[0] <= able < gang.size:
         low, high = bounds
         return f"run on {able} now (the runtime allows {low} to {high}): trainplane scale {scene.name} --nodes {able}"
-    others = holders(there, name, but=scene.name)
+    others = there.holders(name, but=scene.name)
     held = listed(f"{who} ({amount(name, amount_of(name, nano))})" for who, nano in others)
     return f"wait for {held} to end, ask for less, or add nodes" if held else "ask for less on each node, or add nodes"
 

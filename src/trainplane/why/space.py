@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.meta import Raw
@@ -42,7 +44,50 @@ class Room:
         return str(self.node["metadata"]["name"])
 
 
-_KEPT: WeakKeyDictionary[View, tuple[datetime, tuple[Room, ...]]] = WeakKeyDictionary()
+class Part:
+    """The nodes that pods of one kind may use; what many of them ask is counted once."""
+
+    def __init__(self, rooms: Sequence[Room]) -> None:
+        self.rooms = rooms
+        self._fits: dict[tuple[tuple[str, int], ...], tuple[int, str]] = {}
+        self._left: dict[str, dict[str, int]] = {}
+        self._holders: dict[str, list[tuple[str, int]]] = {}
+
+    def fit(self, asked: Counts) -> tuple[int, str]:
+        """How many pods that ask for so much find room now, and the resource that lets the fewest in."""
+        key = tuple(asked.items())
+        if key not in self._fits:
+            fit = sum(capacity(room.free, asked) for room in self.rooms)
+            self._fits[key] = fit, scarcest((room.free for room in self.rooms), asked)
+        return self._fits[key]
+
+    def left(self, resource: str) -> dict[str, int]:
+        """What is left of a resource, by the name of the node, where anything is."""
+        if resource not in self._left:
+            free = ((room.name, room.free.get(resource, 0)) for room in self.rooms)
+            self._left[resource] = {name: nano for name, nano in free if nano > 0}
+        return self._left[resource]
+
+    def holders(self, resource: str, *, but: str) -> list[tuple[str, int]]:
+        """Which other jobs hold most of a resource on these nodes."""
+        if resource not in self._holders:
+            held: Counter[str] = Counter()
+            for room in self.rooms:
+                for name, counts in room.holders.items():
+                    held[name] += counts.get(resource, 0)
+            self._holders[resource] = held.most_common(3)
+        return [(name, amount) for name, amount in self._holders[resource] if amount and name != but]
+
+
+class _Second(NamedTuple):
+    """What was counted in a second, and for whom."""
+
+    at: datetime
+    rooms: tuple[Room, ...]
+    parts: dict[bytes, Part]
+
+
+_KEPT: WeakKeyDictionary[View, _Second] = WeakKeyDictionary()
 
 
 def rooms(view: View, now: datetime) -> tuple[Room, ...]:
@@ -50,11 +95,24 @@ def rooms(view: View, now: datetime) -> tuple[Room, ...]:
 
     A queue of many jobs asks for all of them at once, and an answer that is a second old explains as well.
     """
+    return _second(view, now).rooms
+
+
+def usable(pod: Raw, view: View, now: datetime) -> Part:
+    """The nodes that a pod may be on, room or not."""
+    second, wishes = _second(view, now), Wishes.of(pod)
+    part = second.parts.get(wishes.key)
+    if part is None:
+        part = second.parts[wishes.key] = Part([room for room in second.rooms if wishes.admit(room)])
+    return part
+
+
+def _second(view: View, now: datetime) -> _Second:
     second = now.replace(microsecond=0)
     kept = _KEPT.get(view)
-    if kept is None or kept[0] != second:
-        kept = _KEPT[view] = (second, _counted(view))
-    return kept[1]
+    if kept is None or kept.at != second:
+        kept = _KEPT[view] = _Second(second, _counted(view), {})
+    return kept
 
 
 def _counted(view: View) -> tuple[Room, ...]:
@@ -117,15 +175,6 @@ def scarcest(there: Iterable[Counts], asked: Counts) -> str:
     return min(fitting, key=lambda name: (fitting[name], name == "pods", name))
 
 
-def holders(there: Iterable[Room], resource: str, *, but: str) -> list[tuple[str, int]]:
-    """Which other jobs hold most of a resource on these nodes."""
-    held: Counter[str] = Counter()
-    for room in there:
-        for name, counts in room.holders.items():
-            held[name] += counts.get(resource, 0)
-    return [(name, amount) for name, amount in held.most_common(3) if amount and name != but]
-
-
 @dataclass(slots=True)
 class Wishes:
     """Which nodes a pod takes, read once for all of them."""
@@ -133,6 +182,8 @@ class Wishes:
     selector: Mapping[str, str]
     required: NodeQuery | None
     tolerations: Sequence[Raw]
+    key: bytes
+    """The same for pods of the same wishes."""
 
     @classmethod
     def of(cls, pod: Raw) -> "Wishes":
@@ -142,7 +193,8 @@ class Wishes:
             query = None if required is None else from_node_selector(required)
         except SelectorError:
             query = NodeQuery()
-        return cls(look(pod, "spec", "nodeSelector") or {}, query, look(pod, "spec", "tolerations") or ())
+        selector, tolerations = look(pod, "spec", "nodeSelector") or {}, look(pod, "spec", "tolerations") or ()
+        return cls(selector, query, tolerations, msgspec.json.encode((selector, required, tolerations)))
 
     def select(self, room: Room) -> bool:
         """Whether nodeSelector and required node affinity take this node."""
