@@ -9,6 +9,7 @@ from pathlib import Path
 
 from trainplane.cluster.client import Log
 from trainplane.control import clock
+from trainplane.node.report import path_of
 
 SIZE = 10 * 1024 * 1024
 """How large a file grows before the next is begun."""
@@ -129,7 +130,8 @@ class Logs:
         path = self.path(pod, container, life)
         for old in self.lives(pod, container):
             if old < life - LIVES:
-                for file in _files(self.path(pod, container, old)):
+                gone = self.path(pod, container, old)
+                for file in (*_files(gone), path_of(gone)):
                     file.unlink(missing_ok=True)
         writer = self._open[path] = Writer(path, size=self._size)
         return writer

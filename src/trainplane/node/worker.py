@@ -14,7 +14,7 @@ from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.client import Patch
 from trainplane.cluster.errors import ApiError, Conflict, NotFound
-from trainplane.node import images, launch
+from trainplane.node import images, launch, report
 from trainplane.node.devices import NoDevice
 from trainplane.node.downward import container_of, containers
 from trainplane.node.environment import CONFIG_ERROR, ConfigError
@@ -288,7 +288,10 @@ class Worker:
             if living.writer.failure:
                 # A disk that was full for the log was full for the program too, whose words about it are lost.
                 said.append(living.writer.failure)
-            self.scene = replace(self.scene, blame=judge(life.code, said, oom=exit_.oom))
+            blame = judge(life.code, said, oom=exit_.oom)
+            log = home.logs.path(log_name(self.pod), name, living.number)
+            report.keep(log, blame, report.hidden("\n".join(said), self._view).splitlines())
+            self.scene = replace(self.scene, blame=blame)
         ended = replace(seen, life=life, ready=False, started=False, stopping=False, unhealthy="")
         self.scene = self.scene.with_container(name, ended)
         self._wake.set()
@@ -301,7 +304,8 @@ class Worker:
         except OSError:
             written = ""
         log = self._home.logs.tail(log_name(self.pod), name, number, lines=FALLBACK_LINES) if life.code else ""
-        return termination_message(container, life, written=written, log=log)
+        # Whoever may read the pod reads this, and need not be allowed to read Secrets or logs.
+        return termination_message(container, life, written=written, log=report.hidden(log, self._view))
 
     def _stop(self, name: str, *, grace: float, why: str) -> None:
         seen = self.scene.of(name)
