@@ -12,7 +12,7 @@ class Keep(msgspec.Struct, frozen=True):
 
     revisions: int = 10_000
     seconds: float = 300.0
-    size: int = 8 << 20
+    size: int = 12 << 20
     """Bytes of JSON that is no longer current, in memory and about as many on disk."""
 
 
