@@ -45,6 +45,14 @@ _PLAIN = {
     "TokenReview": "A question whose token it is.",
 }
 """What is served and has no type of ours."""
+_ASKED = {"spec": "What is asked.", "status": "The answer."}
+_PARTS = {
+    "Binding": {"target": "The node."},
+    "NodeMetrics": {"timestamp": "When.", "window": "Over how long.", "usage": "How much."},
+    "PodMetrics": {"timestamp": "When.", "window": "Over how long.", "containers": "How much, by container."},
+    "CustomResourceDefinition": {"spec": "The kind, and its schema.", "status": "Whether it is served."},
+}
+"""The fields that such objects have besides those of every object."""
 _FORCE = "Take over fields that other managers own."
 _LISTING = {
     "continue": "The token of the page before.",
@@ -161,8 +169,13 @@ def _schemas(resources: Iterable[Resource], root: str) -> Raw:
 def _plain(kind: str) -> Raw:
     """The schema of an object of which no more is known than what every object has."""
     types = {"metadata": "object"}
-    fields = {name: {"type": types.get(name, "string"), "description": text} for name, text in EVERY_OBJECT.items()}
+    fields: Raw = {
+        name: {"type": types.get(name, "string"), "description": text} for name, text in EVERY_OBJECT.items()
+    }
     about = {"description": _PLAIN[kind]} if kind in _PLAIN else {}
+    # kubectl refuses to send a field that is not named here, whatever else is said of the object.
+    for name, text in _PARTS.get(kind, _ASKED).items():
+        fields[name] = {"description": text, "x-kubernetes-preserve-unknown-fields": True}
     return {**about, "type": "object", "properties": fields, "x-kubernetes-preserve-unknown-fields": True}
 
 
