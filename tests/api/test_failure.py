@@ -138,6 +138,22 @@ def test_who_lost_a_peer_is_not_the_cause_though_it_was_noticed_first() -> None:
     assert (found.rank, found.kind, found.others) == (3, ExitClass.IMPORT_ERROR, 1)
 
 
+def test_who_was_told_to_end_is_not_the_cause() -> None:
+    ended = pod(1, at="2026-11-15T09:27:30Z")
+    ended["metadata"]["deletionTimestamp"] = "2026-11-15T09:27:29Z"
+    found = first_failure([pod(0, kind="CollectiveTimeout", rank=0), ended])
+    assert found is not None
+    assert (found.rank, found.kind, found.others) == (0, ExitClass.COLLECTIVE_TIMEOUT, 1)
+
+
+def test_the_code_is_that_of_the_rank_and_not_of_its_launcher() -> None:
+    killed = pod(1, kind="Signal", rank=3)
+    killed["status"]["conditions"][0]["message"] = "rank 3: signal, signal 9"
+    found = first_failure([killed])
+    assert found is not None
+    assert (found.code, found.told()) == (137, "rank 3 (pod digits-node-0-1-x on node-1) failed first: signal 9")
+
+
 def test_what_a_node_has_lost_is_called_so_and_what_never_ran_is_not_to_blame() -> None:
     lost, idle = pod(0, code=137), pod(1, code=137, at="")
     for each in (lost, idle):

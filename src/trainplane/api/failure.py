@@ -210,7 +210,9 @@ def first_failure(pods: Iterable[Raw]) -> Failure | None:
 
     It is the earliest; among those of one second, one that is not itself the loss of another.
     """
-    found = [failure for pod in pods for failure in _failures(pod)]
+    seen = [(failure, _was_asked(pod)) for pod in pods for failure in _failures(pod)]
+    # Those that were told to end when another had failed are not to blame, unless nobody else is there.
+    found = [failure for failure, was_asked in seen if not was_asked] or [failure for failure, _ in seen]
     if not found:
         return None
     first = min(found, key=lambda failure: (failure.at, failure.kind in _SECONDARY, failure.step, failure.index))
@@ -218,7 +220,7 @@ def first_failure(pods: Iterable[Raw]) -> Failure | None:
     causes = [failure for failure in found if failure.kind not in _SECONDARY]
     if first.kind in _SECONDARY and causes:
         first = min(causes, key=lambda failure: (failure.at, failure.step, failure.index))
-    others = len({failure.pod for failure in found} - {first.pod})
+    others = len({failure.pod for failure, _ in seen} - {first.pod})
     return replace(first, others=others)
 
 
@@ -239,17 +241,25 @@ def _failures(pod: Raw) -> Iterable[Failure]:
         bare_end = judge(code, (), oom=why == "OOMKilled", started=why != "StartError")
         kind = ExitClass(said["reason"]) if known else ExitClass.NODE_LOST if why == _UNKNOWN else bare_end.kind
         rank = re.match(r"rank (\d+)\b", said.get("message") or "")
+        # A launcher ends with a code of its own; that of the rank it blames says more.
+        own = re.search(r"(signal|exit code) (\d+)$", said.get("message") or "") if known else None
+        code = int(own[2]) + (128 if own[1] == "signal" else 0) if own else int(code)
         yield Failure(
             pod=pod["metadata"]["name"],
             step=labels.get(REPLICATED_JOB_NAME) or pod["metadata"]["name"],
             index=int(index) if index.isdecimal() else 0,
             node=look(pod, "spec", "nodeName") or "",
             container=status["name"],
-            code=int(code),
+            code=code,
             kind=kind,
             rank=int(rank[1]) if rank else None,
             at=ended.get("finishedAt") or "",
         )
+
+
+def _was_asked(pod: Raw) -> bool:
+    """Whether a pod was told to end before it failed, as far as that shows."""
+    return bool(look(pod, "metadata", "deletionTimestamp")) and not _condition(pod)
 
 
 def _condition(pod: Raw) -> Mapping[str, Any]:
