@@ -1,11 +1,11 @@
-"""A deleted claim stays while a pod on a node uses it, and goes then."""
+"""A claim is bound when a pod on a node first uses it; deleted, it stays as long as one does, and goes then."""
 
 import pytest
 
 from tests.upkeep.town import NOON, Raw
-from trainplane.reconcile.decision import Patch
+from trainplane.reconcile.decision import Patch, SetStatus
 from trainplane.reconcile.view import Ref, View
-from trainplane.upkeep.claims import of_pod, release
+from trainplane.upkeep.claims import of_pod, reconcile
 
 
 def claim(*finalizers: str, going: bool = True) -> Raw:
@@ -43,12 +43,12 @@ def pod(*, volume: str = "data", node: str = "n", phase: str = "Running", namesp
     ],
 )
 def test_a_claim(found: Raw, there: list[Raw], goes: bool) -> None:
-    decision = release(found, View(there), NOON)
+    decision = reconcile(found, View(there), NOON)
     assert [type(one) for one in decision.actions] == ([Patch] if goes else [])
 
 
 def test_finalizers_of_others_stay() -> None:
-    (action,) = release(claim("example.test/mine"), View(), NOON).actions
+    (action,) = reconcile(claim("example.test/mine"), View(), NOON).actions
     assert isinstance(action, Patch)
     assert action.patch == {"metadata": {"finalizers": ["example.test/mine"], "resourceVersion": "7"}}
 
@@ -56,4 +56,23 @@ def test_finalizers_of_others_stay() -> None:
 def test_the_end_of_a_pod_wakes_only_claims_that_wait_for_it() -> None:
     ref = Ref("", "PersistentVolumeClaim", "ns", "data")
     assert list(of_pod(pod(), View([claim()]))) == [ref]
-    assert list(of_pod(pod(), View([claim(going=False)]))) == []
+    assert list(of_pod(pod(), View([bound()]))) == []
+
+
+def bound() -> Raw:
+    """A claim that has its volume."""
+    return {**claim(going=False), "spec": {"volumeName": "folder-1"}, "status": {"phase": "Bound"}}
+
+
+def test_a_pod_on_a_node_binds_its_claim() -> None:
+    fresh = {
+        **claim(going=False),
+        "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    named, told = reconcile(fresh, View([pod(phase="Pending")]), NOON).actions
+    assert isinstance(named, Patch)
+    assert named.patch == {"spec": {"volumeName": "folder-1"}}
+    assert isinstance(told, SetStatus)
+    assert told.status == {"phase": "Bound", "accessModes": ["ReadWriteMany"], "capacity": {"storage": "1Gi"}}
+    assert reconcile(fresh, View([pod(node="")]), NOON).actions == ()
+    assert reconcile(bound(), View([pod()]), NOON).actions == ()

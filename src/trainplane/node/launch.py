@@ -225,21 +225,3 @@ def _defaults(container: Raw, home: Home, where: Place) -> Mapping[str, str]:
         # Where a GPU's driver lies beside the system's libraries, the machine says so here.
         env[LIBRARIES] = os.environ[LIBRARIES]
     return env
-
-
-def claim_status(claim: Raw) -> Raw | None:
-    """The status of a claim that a pod has got a folder for, or None where it says so already."""
-    if look(claim, "status", "phase") == "Bound":
-        return None
-    spec = claim.get("spec") or {}
-    return {
-        "phase": "Bound",
-        "accessModes": spec.get("accessModes") or ["ReadWriteOnce"],
-        "capacity": look(spec, "resources", "requests") or {},
-    }
-
-
-def claims_of(pod: Raw, view: View) -> list[tuple[Ref, Raw]]:
-    """The claims that a pod uses."""
-    refs = [ref for ref in content.references(pod) if ref.kind == "PersistentVolumeClaim"]
-    return [(ref, raw) for ref in refs if (raw := view.get(ref)) is not None]

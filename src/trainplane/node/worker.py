@@ -162,7 +162,6 @@ class Worker:
             self._view = await launch.look_up(self.pod, home)
             self.box = with_policy(self.box, self._view)
             self._made = await launch.furnish(self.pod, home, self._view, box=self.box)
-            await self._bind_claims()
             self._say_once(tuple(not_honoured(self.pod, home.runner.abilities)))
             self.box.folder.mkdir(parents=True, exist_ok=True)
             addresses = await home.runner.make(self.box)
@@ -180,12 +179,6 @@ class Worker:
             self.scene = replace(self.scene, addresses=addresses, tried=None)
             return
         self.scene = replace(self.scene, tried=now)
-
-    async def _bind_claims(self) -> None:
-        for ref, claim in launch.claims_of(self.pod, self._view):
-            if status := launch.claim_status(claim):
-                with suppress(NotFound, Conflict):
-                    await self._home.client.set_status(ref, status, uid=claim["metadata"]["uid"])
 
     async def _start(self, name: str) -> None:
         """Start a container, for the first time or again."""

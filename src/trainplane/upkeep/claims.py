@@ -1,4 +1,4 @@
-"""Volume claims that are deleted: each goes when no pod on a node uses it any more, and not before."""
+"""Volume claims: each is bound when a pod on a node first uses it, and goes, deleted, when none does any more."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -8,15 +8,38 @@ from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.reconcile.controller import Controller
-from trainplane.reconcile.decision import NOTHING, Decision, Patch
+from trainplane.reconcile.decision import NOTHING, Decision, Patch, SetStatus
 from trainplane.reconcile.view import Ref, View
 
+BOUND = "Bound"
 
-def release(claim: Raw, view: View, now: datetime) -> Decision:  # noqa: ARG001 - every controller is told the time
+
+def reconcile(claim: Raw, view: View, now: datetime) -> Decision:  # noqa: ARG001 - every controller is told the time
+    """Bind a claim that is in use, or let one go that is deleted and is not."""
+    return release(claim, view) if claim["metadata"].get("deletionTimestamp") else bind(claim, view)
+
+
+def bind(claim: Raw, view: View) -> Decision:
+    """Give a claim its volume: a folder of the machine, which its node makes, so that there is no object for it."""
+    metadata, spec = claim["metadata"], claim.get("spec") or {}
+    users = view.all("", "Pod", namespace=metadata.get("namespace", ""))
+    if look(claim, "status", "phase") == BOUND or not any(uses(pod, metadata["name"]) for pod in users):
+        return NOTHING
+    ref, uid = Ref.of(claim), metadata.get("uid", "")
+    status = {
+        "phase": BOUND,
+        "accessModes": spec.get("accessModes") or ["ReadWriteOnce"],
+        "capacity": look(spec, "resources", "requests") or {},
+    }
+    named = [] if spec.get("volumeName") else [Patch(ref, {"spec": {"volumeName": f"folder-{uid}"}}, uid=uid)]
+    return Decision.of([*named, SetStatus(ref, status, uid)])
+
+
+def release(claim: Raw, view: View) -> Decision:
     """Let a claim go that is deleted and in nobody's use."""
     metadata = claim["metadata"]
     finalizers = metadata.get("finalizers") or ()
-    if not metadata.get("deletionTimestamp") or PVC_PROTECTION not in finalizers:
+    if PVC_PROTECTION not in finalizers:
         return NOTHING
     namespace = metadata.get("namespace", "")
     if any(uses(pod, metadata["name"]) for pod in view.all("", "Pod", namespace=namespace)):
@@ -41,15 +64,16 @@ def claims_of(pod: Raw) -> list[str]:
 
 
 def of_pod(pod: Raw, view: View) -> Iterator[Ref]:
-    """The claims that wait for a pod to end."""
+    """The claims that wait for a pod to come to a node, or to end."""
     namespace = pod["metadata"].get("namespace", "")
     for name in claims_of(pod):
         ref = Ref("", "PersistentVolumeClaim", namespace, name)
-        if look(view.get(ref), "metadata", "deletionTimestamp"):
+        claim = view.get(ref)
+        if claim and (look(claim, "metadata", "deletionTimestamp") or look(claim, "status", "phase") != BOUND):
             yield ref
 
 
 CLAIMS = Controller(
-    name="claims", group="", kind="PersistentVolumeClaim", reconcile=release, watches=((("", "Pod"), of_pod),)
+    name="claims", group="", kind="PersistentVolumeClaim", reconcile=reconcile, watches=((("", "Pod"), of_pod),)
 )
-"""The controller of claims that are deleted."""
+"""The controller of volume claims."""
