@@ -26,6 +26,7 @@ from trainplane.node.images import ImageMapping
 from trainplane.node.logs import KEPT, Logs
 from trainplane.node.names import named, names
 from trainplane.node.process import ProcessRunner
+from trainplane.node.reclaim import reclaim
 from trainplane.node.restarts import Pace
 from trainplane.node.runner import CONTAINER, Runner, Unable
 from trainplane.node.streams import NodeStreams
@@ -135,6 +136,7 @@ class Nodes:
             async with asyncio.TaskGroup() as tasks:
                 work = [tasks.create_task(agent.run(), name=agent.home.node) for agent in self.agents]
                 work.append(tasks.create_task(_name(self._client, runner), name="names"))
+                work.append(tasks.create_task(reclaim(self._client, self.folders.claims), name="reclaim"))
                 work.append(tasks.create_task(self._prune(), name="logs"))
                 if self._use:
                     work.append(tasks.create_task(self._measure(runner, self._use), name="use"))

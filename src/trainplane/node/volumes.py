@@ -14,6 +14,7 @@ from trainplane.api.raw import look
 from trainplane.api.ref import Ref
 from trainplane.node import environment
 from trainplane.node.content import Files, Missing, claim_of, names
+from trainplane.node.reclaim import folder_of
 from trainplane.node.runner import Mount
 from trainplane.reconcile.view import View
 
@@ -108,7 +109,7 @@ def _claimed(pod: Raw, claim: str, view: View, claims: Path) -> Path:
     found = view.get(Ref("", "PersistentVolumeClaim", namespace, claim))
     if found is None:
         raise Missing(f'persistentvolumeclaim "{claim}" not found')
-    return claims / str(namespace) / f"{claim}-{found['metadata'].get('uid', '')}"
+    return folder_of(found, claims)
 
 
 def write(folder: Path, files: Files, *, owner: Owner) -> bool:

@@ -1,0 +1,54 @@
+"""Reclaim: the folders of volume claims whose owners want nothing kept; all others stay when their claims go."""
+
+import asyncio
+import logging
+import shutil
+from pathlib import Path
+
+from trainplane.api.kinds import KINDS
+from trainplane.api.meta import Raw
+from trainplane.cluster.client import Client
+from trainplane.control.live import Live
+from trainplane.control.reflector import Reflector, Scope
+from trainplane.control.unseen import Unseen
+
+POLICY = "trainplane.dev/reclaim-policy"
+"""The annotation of a claim by which its owner says what becomes of its folder: Retain, or Delete."""
+CLAIM = next(kind for kind in KINDS if kind.kind == "PersistentVolumeClaim")
+
+_log = logging.getLogger(__name__)
+
+
+def is_unwanted(claim: Raw) -> bool:
+    """Whether a claim's folder goes with it: it says so, or it belongs to what made it, as a JobSet's own claims do."""
+    metadata = claim["metadata"]
+    said = (metadata.get("annotations") or {}).get(POLICY)
+    return bool(said == "Delete" or (said is None and metadata.get("ownerReferences")))
+
+
+def folder_of(claim: Raw, claims: Path) -> Path:
+    """Where a claim's data lies."""
+    metadata = claim["metadata"]
+    return claims / str(metadata.get("namespace", "")) / f"{metadata['name']}-{metadata['uid']}"
+
+
+async def reclaim(client: Client, claims: Path) -> None:
+    """Remove such folders as their claims go, until cancelled."""
+    live = Live(hot=1)
+    gone: asyncio.Queue[Raw] = asyncio.Queue()
+
+    def tell(before: Raw | None, after: Raw | None) -> None:
+        if before and (after is None or after["metadata"]["uid"] != before["metadata"]["uid"]) and is_unwanted(before):
+            gone.put_nowait(before)
+
+    async with asyncio.TaskGroup() as tasks:
+        unseen = Unseen(live, asyncio.get_running_loop().time)
+        tasks.create_task(Reflector(Scope(CLAIM), client, live, unseen=unseen, tell=tell).run(), name="claims")
+        while True:
+            folder = folder_of(await gone.get(), claims)
+            try:
+                await asyncio.to_thread(shutil.rmtree, folder)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                _log.warning("the folder %s of a claim that is gone cannot be removed: %s", folder, error)

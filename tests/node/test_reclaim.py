@@ -1,0 +1,63 @@
+"""What a claim held stays when it is deleted, unless its owner has said otherwise."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.node.nodes import NAMESPACE, Nodes, container, nodes, phase, pod
+from trainplane.api.ref import Ref
+from trainplane.cluster.client import Patch
+from trainplane.node.reclaim import POLICY, is_unwanted
+
+OWNER = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "j", "uid": "1"}
+
+
+def claim(*, policy: str = "", owned: bool = False) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": "data", "namespace": NAMESPACE}
+    metadata |= {"annotations": {POLICY: policy}} if policy else {}
+    metadata |= {"ownerReferences": [OWNER]} if owned else {}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("found", "goes"),
+    [
+        (claim(), False),
+        (claim(policy="Delete"), True),
+        (claim(policy="Retain", owned=True), False),
+        (claim(owned=True), True),
+    ],
+)
+def test_who_wants_nothing_kept(found: dict[str, Any], goes: bool) -> None:
+    assert is_unwanted(found) is goes
+
+
+@pytest.mark.parametrize(("policy", "stays"), [("", True), ("Delete", False)])
+def test_the_folder_of_a_deleted_claim(tmp_path: Path, policy: str, stays: bool) -> None:
+    async def play(made: Nodes) -> None:
+        made_claim = await made.create(claim(policy=policy))
+        volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+        mounts = [{"name": "data", "mountPath": "/data"}]
+        await made.create(
+            pod(volumes=volumes, containers=[container(script="echo kept > /data/file", volumeMounts=mounts)])
+        )
+        assert phase(await made.ended()) == "Succeeded"
+        folder = made.folder / "volumes" / NAMESPACE / f"data-{made_claim['metadata']['uid']}"
+        assert (folder / "file").exists()
+        ref = Ref("", "PersistentVolumeClaim", NAMESPACE, "data")
+        await made.api.delete(ref)
+        await made.api.patch(ref, Patch.merge({"metadata": {"finalizers": None}}))
+        until = time.monotonic() + 10
+        while folder.exists() and time.monotonic() < (until if not stays else until - 9.5):
+            await asyncio.sleep(0.02)
+        assert folder.exists() is stays
+
+    async def main() -> None:
+        async with nodes(tmp_path) as made:
+            await play(made)
+
+    asyncio.run(main())
