@@ -260,7 +260,9 @@ def test_a_real_server_serves_scale_and_columns(server: Server) -> None:
         "spec": {"runtimeRef": {"name": "torch"}, "trainer": {"numNodes": 2}},
     }
     assert server.put("create", job, dry=False)[0]
-    status = {"status": {"nodes": 2, "selector": "a=b", "summary": {"state": "Running", "reason": "Training"}}}
+    status = {
+        "status": {"nodes": 2, "selector": "a=b", "summary": {"state": "Running", "reason": "Training", "nodes": 4}}
+    }
     where = ["-n", server.namespace, "tj", "scaled"]
     done, said = server.ask("patch", *where, "--subresource=status", "--type=merge", "-p", json.dumps(status))
     assert done, said

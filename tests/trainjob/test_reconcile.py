@@ -7,7 +7,7 @@ import pytest
 
 from tests.trainjob.stories import CHILD, JOB, JOBSET, SNAPSHOT, Story, foreign_jobset, runtime, trainjob
 from tests.trainjob.worlds import replicated
-from trainplane.reconcile.decision import NOTHING, Create, Delete, Record, SetStatus
+from trainplane.reconcile.decision import NOTHING, Create, Delete, SetStatus
 from trainplane.reconcile.view import Ref, View
 from trainplane.trainjob.plans import Plans
 from trainplane.trainjob.reconcile import PATIENCE, TRAINJOB, reconcile
@@ -191,7 +191,7 @@ class TestDeadline:
         fresh = {key: value for key, value in story.job.items() if key != "status"}
         rt = story.objects[Ref("trainer.kubeflow.org", "TrainingRuntime", "ns", "rt")]
         decision = reconcile(fresh, View.of(fresh, rt), story.now + timedelta(hours=1))
-        assert [type(action) for action in decision.actions] == [SetStatus, Record]
+        assert [type(action) for action in decision.actions] == [SetStatus]
 
     def test_a_suspended_job_is_off_the_clock_and_a_resume_starts_it_anew(self) -> None:
         story = Story(runtime(), trainjob(activeDeadlineSeconds=60, suspend=True))

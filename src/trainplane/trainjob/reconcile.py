@@ -124,9 +124,11 @@ def reconcile(
     if status != old:
         actions.append(SetStatus(Ref.of(job), status, job["metadata"].get("uid", ""), can_wait=trouble is None))
     if has_failed(status) and not has_failed(old):
-        first = first_failure(judged_pods(jobset, view))
+        pods = [pod for pod in pods_of(jobset, view) if at(pod, ("spec", "nodeName"))]
+        first = first_failure(pod for pod in pods if is_judged(pod))
         note = f"{first.told()}; {ADVICE[first.kind]}" if first else at(status, ("summary", "message"))
-        actions += [Record(Ref.of(job), "Warning", FAILED, cut(note))] if note else []
+        # Upstream says nothing of this kind; where no pod has come to a node, there is no more to say than it does.
+        actions += [Record(Ref.of(job), "Warning", FAILED, cut(note))] if note and pods else []
     kept_for = expiry(job, status, now)
     if kept_for is not None and kept_for <= timedelta(0):
         actions.append(Delete(Ref.of(job), job["metadata"].get("uid", "")))
@@ -222,13 +224,15 @@ def own_jobset(job: Raw, view: View) -> Raw | None:
     return found if found and is_controlled_by(found, job) else None
 
 
-def judged_pods(jobset: Raw | None, view: View) -> list[Raw]:
-    """The pods of which their nodes say how they failed; other clusters' nodes say no such thing."""
+def pods_of(jobset: Raw | None, view: View) -> list[Raw]:
+    """The pods of a job that are still there."""
     jobs = view.controlled_by(jobset["metadata"].get("uid", "")) if jobset else []
-    pods = [pod for job in jobs for pod in view.controlled_by(job["metadata"].get("uid", ""))]
-    return [
-        pod for pod in pods if any(each.get("type") == CONDITION for each in at(pod, ("status", "conditions")) or ())
-    ]
+    return [pod for job in jobs for pod in view.controlled_by(job["metadata"].get("uid", ""))]
+
+
+def is_judged(pod: Raw) -> bool:
+    """Whether a pod's node says how it failed; those of other clusters say no such thing."""
+    return any(each.get("type") == CONDITION for each in at(pod, ("status", "conditions")) or ())
 
 
 def has_failed(status: Raw) -> bool:
