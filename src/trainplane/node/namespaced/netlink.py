@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from types import TracebackType
 
-_NEWLINK, _NEWADDR, _NEWROUTE = 16, 20, 24
+_NEWLINK, _DELLINK, _NEWADDR, _NEWROUTE = 16, 17, 20, 24
 _REQUEST, _ACK, _CREATE = 0x1, 0x4, 0x600
 _ADDRESS, _IFNAME, _MASTER, _LINKINFO, _NS_FD = 1, 3, 10, 18, 28
 _UP = 1
@@ -46,6 +46,11 @@ def veth(name: str, *, master: int, peer: str, namespace: int) -> Request:
 def up(index: int) -> Request:
     """Switch a link on."""
     return _NEWLINK, 0, _link(index, up=True)
+
+
+def removed(name: str) -> Request:
+    """Take a link away, and its other end with it."""
+    return _DELLINK, 0, _link() + _attribute(_IFNAME, name)
 
 
 def address(index: int, *, ip: str, prefix: int) -> Request:

@@ -5,7 +5,7 @@ import os
 import socket
 
 from trainplane.node.namespaced import kernel
-from trainplane.node.namespaced.netlink import Netlink, address, bridge, default_route, up, veth
+from trainplane.node.namespaced.netlink import Netlink, address, bridge, default_route, removed, up, veth
 
 PREFIX = 16
 BRIDGE = "pods"
@@ -48,7 +48,14 @@ class Network:
 
     def attach(self, namespace: int, *, home: int, ip: str, link: str) -> None:
         """Give the network namespace of an open file an `eth0` with this address; `home` is the one to come back to."""
-        self._netlink.ask(veth(link, master=self._bridge, peer="eth0", namespace=namespace))
+        pair = veth(link, master=self._bridge, peer="eth0", namespace=namespace)
+        try:
+            self._netlink.ask(pair)
+        except FileExistsError:
+            # Of a box that was lost a moment ago: its namespace is on its way out, and its link with it.
+            with contextlib.suppress(OSError):
+                self._netlink.ask(removed(link))
+            self._netlink.ask(pair)
         kernel.setns(namespace, kernel.NEW_NET)
         try:
             _try_setting("net/ipv4/ip_unprivileged_port_start", "0")
