@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 
 import click
 
@@ -54,10 +54,12 @@ async def _watch(session: Session, kind: Kind, changed: asyncio.Event, *, namesp
         changed.set()
         with suppress(Expired):
             while True:
-                async for change in session.client.watch(kind, namespace=where, fields=fields, since=since):
-                    since = change.resource_version or since
-                    if change.happened != "BOOKMARK":
-                        changed.set()
+                changes = session.client.watch(kind, namespace=where, fields=fields, since=since)
+                async with aclosing(changes):  # type: ignore[type-var]
+                    async for change in changes:
+                        since = change.resource_version or since
+                        if change.happened != "BOOKMARK":
+                            changed.set()
                 await asyncio.sleep(PAUSE)
 
 

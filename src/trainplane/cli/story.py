@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -124,16 +124,18 @@ async def _last(session: Session, ref: Ref, on_change: Callable[[Raw], None]) ->
         if has_ended(job):
             return job
         with suppress(Expired):
-            async for change in session.client.watch(
+            changes = session.client.watch(
                 TRAINJOB, namespace=ref.namespace, fields=fields, since=page.resource_version
-            ):
-                if change.happened is Happened.DELETED:
-                    return None
-                if change.happened is Happened.BOOKMARK:
-                    continue
-                on_change(change.object)
-                if has_ended(change.object):
-                    return change.object
+            )
+            async with aclosing(changes):  # type: ignore[type-var]
+                async for change in changes:
+                    if change.happened is Happened.DELETED:
+                        return None
+                    if change.happened is Happened.BOOKMARK:
+                        continue
+                    on_change(change.object)
+                    if has_ended(change.object):
+                        return change.object
 
 
 def has_ended(job: Raw) -> bool:

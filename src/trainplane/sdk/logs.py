@@ -4,7 +4,7 @@ import asyncio
 import heapq
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 
 from trainplane.api.batch import COMPLETION_INDEX
@@ -131,11 +131,13 @@ class Following:
         while True:
             since = await self._look(readers)
             with suppress(Expired):
-                async for change in self._client.watch(
+                changes = self._client.watch(
                     POD, namespace=self._job.namespace, labels=f"{JOBSET_NAME}={self._job.name}", since=since
-                ):
-                    if change.happened in (Happened.ADDED, Happened.MODIFIED):
-                        self._take(change.object, readers)
+                )
+                async with aclosing(changes):  # type: ignore[type-var]
+                    async for change in changes:
+                        if change.happened in (Happened.ADDED, Happened.MODIFIED):
+                            self._take(change.object, readers)
 
     async def _look(self, readers: asyncio.TaskGroup) -> str:
         page = await self._client.list(POD, namespace=self._job.namespace, labels=f"{JOBSET_NAME}={self._job.name}")
@@ -174,13 +176,15 @@ async def _lines(streams: Streams, pod: Raw, log: Log) -> AsyncIterator[Line]:
     """The lines of one container."""
     who, held = writer(pod, log.container), b""
     ref = Ref("", "Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
-    async for piece in streams.log(ref, log):
-        *whole, held = (held + piece).split(b"\n")
-        for raw in whole:
-            yield line_of(who, raw, stamped=log.timestamps)
-        if len(held) > LONGEST_LINE:
-            yield line_of(who, held, stamped=log.timestamps)
-            held = b""
+    pieces = streams.log(ref, log)
+    async with aclosing(pieces):  # type: ignore[type-var]
+        async for piece in pieces:
+            *whole, held = (held + piece).split(b"\n")
+            for raw in whole:
+                yield line_of(who, raw, stamped=log.timestamps)
+            if len(held) > LONGEST_LINE:
+                yield line_of(who, held, stamped=log.timestamps)
+                held = b""
     if held:
         yield line_of(who, held, stamped=log.timestamps)
 
