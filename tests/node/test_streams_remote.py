@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
 
@@ -58,6 +59,7 @@ async def heard(channel: Channel) -> tuple[dict[int, bytes], int | ApiError | No
     said: dict[int, bytes] = {}
     while (item := await channel.receive()) is not None:
         said[item[0]] = said.get(item[0], b"") + item[1]
+    await channel.close()
     end = said.pop(3, None)
     return said, None if end is None else ended(end)
 
@@ -127,8 +129,9 @@ def test_a_process_is_joined(tmp_path: Path) -> None:
 
 def test_ports_are_reached_side_by_side(tmp_path: Path) -> None:
     async def story(client: Remote) -> None:
-        async for _ in client.streams.log(POD, Log(follow=True)):
-            break
+        log = client.streams.log(POD, Log(follow=True))
+        async with aclosing(log):  # type: ignore[type-var]
+            assert await anext(log) == b"up\n"
 
         async def ask(word: bytes) -> bytes:
             channel = await client.streams.port_forward(POD, 8080)
@@ -143,5 +146,6 @@ def test_ports_are_reached_side_by_side(tmp_path: Path) -> None:
         closed = await client.streams.port_forward(POD, 81)
         with pytest.raises(ApiError, match="failed to connect to port 81 of pod p"):
             await closed.receive()
+        await closed.close()
 
     with_pod(tmp_path, pod(sys.executable, "-c", ECHO, ports=[{"containerPort": 8080}]), story)

@@ -126,7 +126,11 @@ class _Port:
             if not isinstance(message.data, bytes):
                 self._ended = True
                 break
-            await self._take(message.data)
+            try:
+                await self._take(message.data)
+            except ApiError:
+                await self.close()
+                raise
         return (1, self._heard.pop(0)) if self._heard else None
 
     async def _take(self, data: bytes) -> None:
