@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -47,7 +48,11 @@ def main() -> None:
         print(f"result {json.dumps(said)}", flush=True)
         if folder := os.environ.get("TRAINPLANE_OUTPUT"):
             torch.save(model.state_dict(), os.path.join(folder, "model.pt"))
+    dist.barrier()
     dist.destroy_process_group()
+    # Threads of gloo that end while the interpreter does abort the process now and then.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 main()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -35,7 +36,11 @@ def main() -> None:
         time.sleep(PAUSE)
     if rank == 0:
         print(f"result {json.dumps({'world': world, 'step': step, 'total': total})}", flush=True)
+    dist.barrier()
     dist.destroy_process_group()
+    # Threads of gloo that end while the interpreter does abort the process now and then.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 main()
