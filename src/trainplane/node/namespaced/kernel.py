@@ -1,5 +1,6 @@
 """The calls of the Linux kernel that Python 3.11 has no names for."""
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -45,6 +46,7 @@ _HIGHEST = 0x7FFFFFFF
 _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_BENEATH = 0x08
 _RESOLVE_IN_ROOT = 0x10
+_TRIES = 1000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -112,6 +114,10 @@ def open_beneath(folder: int, path: str, flags: int, *, as_root: bool) -> int:
     resolve = _RESOLVE_NO_MAGICLINKS | (_RESOLVE_IN_ROOT if as_root else _RESOLVE_BENEATH)
     how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, resolve)
     words = (_OPENAT2, folder, os.fsencode(path.lstrip("/") or "."), how, len(how))
+    for _ in range(_TRIES):
+        # A path through ".." cannot be vouched for while anybody on the machine mounts or renames anything.
+        with contextlib.suppress(BlockingIOError):
+            return _checked(_libc.syscall(*words), path)
     return _checked(_libc.syscall(*words), path)
 
 
