@@ -44,6 +44,8 @@ CLUSTER, POD = "dev.trainplane.cluster", "dev.trainplane.pod"
 """The labels by which the engine's containers are known to be ours, and whose they are."""
 MEMORY = Path("/dev/shm")  # noqa: S108 - where memory passes for a folder
 EXITS = 1024
+BEGINS = 100
+NOT_BEGUN = ("created", "initialized")
 ENTERS = (1, 2)
 """The first version of runc that joins the pod network before it becomes one of the container's users."""
 _SUBREAPER = 36
@@ -71,6 +73,8 @@ class _Running:
     is_first: bool
     is_limited: bool = False
     is_killed: bool = False
+    has_begun: bool = False
+    """Whether the engine was seen to have started it."""
 
 
 class ContainerRunner:
@@ -283,6 +287,7 @@ class ContainerRunner:
         if self._cannot_enter and not held.box.host_users:
             todo = "install crun or a newer runc, or label the namespace trainplane.dev/users: host"
             raise NotStarted(START_ERROR, f"{self._cannot_enter}; {todo}")
+        await self._begun(first)
         words = [word for name, value in (env or {}).items() for word in ("--env", f"{name}={value}")]
         words += ["--tty"] * stdio.terminal
         command = await self._podman.begin("exec", "--interactive", *words, first.name, *argv, stdio=stdio)
@@ -290,6 +295,18 @@ class ContainerRunner:
         name = f"{first.name}/{self._count}"
         self._follow(name, command, box=held.box, is_first=False)
         return Started(name, started.pod_uid, started.container, command.pid, clock.now())
+
+    async def _begun(self, running: _Running) -> None:
+        """Wait until the engine has started a container that it was told to start: nobody can join it before."""
+        for _ in range(BEGINS):
+            if running.has_begun or running.ended.done():
+                return
+            try:
+                state = await self._podman.state(running.name)
+            except Failed as error:
+                raise NotStarted(START_ERROR, str(error)) from error
+            running.has_begun = state.get("Status") not in NOT_BEGUN
+        raise NotStarted(START_ERROR, f"podman has not started {running.name} yet; try again")
 
     def _follow(self, name: str, command: asyncio.subprocess.Process, *, box: Box, is_first: bool) -> _Running:
         async def ended() -> Exit:
