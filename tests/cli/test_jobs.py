@@ -270,13 +270,13 @@ def test_history_outlives_its_jobs(empty: Clusters) -> None:
     empty.run("delete", "short", "fell")
     found = rows(empty.run("history").stdout)
     assert found["short"][1:4] == ["Complete", "2", "torch-distributed"]
-    assert found["short"][5] == "2s"
-    assert re.fullmatch(r"0\.001\d?CPU-h", found["short"][6]), "two pods of one CPU for two seconds"
+    assert found["short"][5] in {"1s", "2s", "3s"}, "about two: both ends of it are cut to whole seconds"
+    assert re.fullmatch(r"0\.00\d+CPU-h", found["short"][6]), "two pods of one CPU for two seconds"
     assert found["fell"][1] == "Failed"
     assert list(rows(empty.run("history", "--failed", "fell").stdout)) == ["fell"]
     kept = json.loads(empty.run("history", "short", "-o", "json").stdout)["items"]
     assert kept[0]["kind"] == "TrainJobRecord"
-    assert kept[0]["spec"]["runSeconds"] == 2
+    assert kept[0]["spec"]["runSeconds"] in {1, 2, 3}
     assert re.fullmatch(
         r"job short is gone: it completed at \S+; see trainplane history short -o wide", empty.refusal("why", "short")
     )
