@@ -223,6 +223,7 @@ def test_a_limit_on_memory_is_held_and_nothing_is_left(
     ]
     left = subprocess.run(words, env={**os.environ, **engine}, capture_output=True, text=True, check=True, timeout=60)
     assert left.stdout == ""
+    assert not Path("oom").exists()
 
 
 def test_deleting_a_pod_ends_what_sleeps_and_another_command_joins_before(played: Callable[..., None]) -> None:

@@ -91,7 +91,7 @@ class ContainerRunner:
         self._folder = folder
         self._label = label(folder)
         self._egress = egress
-        self._podman = Podman(environment)
+        self._podman = Podman(environment, folder=folder)
         self._pulls = Pulls(self._podman)
         self._boxes: dict[str, _Held] = {}
         self._running: dict[str, _Running] = {}

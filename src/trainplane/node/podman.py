@@ -7,6 +7,7 @@ import re
 import shutil
 import termios
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from trainplane.node.runner import Stdio, Use
@@ -29,8 +30,10 @@ class Failed(Exception):
 class Podman:
     """Runs podman."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], *, folder: Path) -> None:
+        """What minds a container leaves a file in the folder that podman was run in when memory runs out."""
         self._environment = dict(environment)
+        self._folder = folder
         self.path = shutil.which("podman", path=environment.get("PATH"))
         """None where there is none."""
 
@@ -40,6 +43,7 @@ class Podman:
             self._found(),
             *words,
             env={**self._environment, **(environment or {})},
+            cwd=self._folder,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -64,6 +68,7 @@ class Podman:
             self._found(),
             *words,
             env=self._environment,
+            cwd=self._folder,
             stdin=stdio.stdin,
             stdout=stdio.stdout,
             stderr=stdio.stderr,
