@@ -12,13 +12,15 @@ from trainplane.api.ref import Ref
 from trainplane.cluster.client import Patch
 from trainplane.node.reclaim import POLICY, is_unwanted
 
-OWNER = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "j", "uid": "1"}
+JOBSET = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "j", "uid": "1", "controller": True}
+STATEFUL_SET = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "2", "controller": True}
+POD = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "3", "controller": True}
 
 
-def claim(*, policy: str = "", owned: bool = False) -> dict[str, Any]:
+def claim(*, policy: str = "", owner: dict[str, Any] | None = None) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": "data", "namespace": NAMESPACE}
     metadata |= {"annotations": {POLICY: policy}} if policy else {}
-    metadata |= {"ownerReferences": [OWNER]} if owned else {}
+    metadata |= {"ownerReferences": [owner]} if owner else {}
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
 
@@ -28,8 +30,13 @@ def claim(*, policy: str = "", owned: bool = False) -> dict[str, Any]:
     [
         (claim(), False),
         (claim(policy="Delete"), True),
-        (claim(policy="Retain", owned=True), False),
-        (claim(owned=True), True),
+        (claim(policy="Retain", owner=JOBSET), False),
+        (claim(owner=JOBSET), True),
+        (claim(owner=STATEFUL_SET), False),
+        (claim(owner=POD), False),
+        (claim(owner={**JOBSET, "apiVersion": "example.com/v1"}), False),
+        (claim(owner={**JOBSET, "controller": False}), False),
+        (claim(policy="Delete", owner=POD), True),
     ],
 )
 def test_who_wants_nothing_kept(found: dict[str, Any], goes: bool) -> None:

@@ -15,15 +15,24 @@ from trainplane.control.unseen import Unseen
 POLICY = "trainplane.dev/reclaim-policy"
 """The annotation of a claim by which its owner says what becomes of its folder: Retain, or Delete."""
 CLAIM = next(kind for kind in KINDS if kind.kind == "PersistentVolumeClaim")
+JOBSET = next(kind for kind in KINDS if kind.kind == "JobSet")
 
 _log = logging.getLogger(__name__)
 
 
 def is_unwanted(claim: Raw) -> bool:
-    """Whether a claim's folder goes with it: it says so, or it belongs to what made it, as a JobSet's own claims do."""
+    """Whether a claim's folder goes with it: it says so, or a JobSet made it that does not want it kept.
+
+    Other owners have not said so: whoever lets a claim go with something of his own does not thereby give up its data.
+    """
     metadata = claim["metadata"]
     said = (metadata.get("annotations") or {}).get(POLICY)
-    return bool(said == "Delete" or (said is None and metadata.get("ownerReferences")))
+    return bool(said == "Delete" or (said is None and any(map(_is_jobset, metadata.get("ownerReferences") or ()))))
+
+
+def _is_jobset(owner: Raw) -> bool:
+    group = str(owner.get("apiVersion", "")).partition("/")[0]
+    return (group, owner.get("kind")) == (JOBSET.group, JOBSET.kind) and bool(owner.get("controller"))
 
 
 def folder_of(claim: Raw, claims: Path) -> Path:
