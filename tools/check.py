@@ -1,6 +1,7 @@
 """Run the named checks, all of them, and close with the names of those that failed."""
 
 import argparse
+import json
 import subprocess
 import sys
 
@@ -16,18 +17,45 @@ CHECKS: dict[str, tuple[str, list[str]]] = {
     "tests": ("pytest -n 2", [sys.executable, "-m", "pytest", "-q", "-n", "2"]),
 }
 """Name → the command as a person would type it, and as it is run."""
+FAILED = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
+MOST = 3
+"""How many tests that failed beside others get a second hearing; more are no bad luck."""
+
+
+def passes(name: str) -> bool:
+    """Whether a check passes."""
+    shown, command = CHECKS[name]
+    print(f"\n{bold(f'== {name}')}  {shown}", flush=True)
+    if name == "tests":
+        FAILED.unlink(missing_ok=True)
+    if not subprocess.run(command, cwd=ROOT, check=False).returncode:
+        return True
+    return name == "tests" and passes_alone()
+
+
+def passes_alone() -> bool:
+    """Whether the few tests that failed pass alone: then the machine was in their way, and they are named.
+
+    Real processes, clocks and networks meet a machine that does other things too. What is broken fails again.
+    """
+    try:
+        failed = list(json.loads(FAILED.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return False
+    if not 0 < len(failed) <= MOST:
+        return False
+    print(f"\n{bold('== the same tests again, alone')}", flush=True)
+    if subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", *failed], cwd=ROOT, check=False).returncode:
+        return False
+    print("\n".join((bold("UNSTEADY, failed beside others and passed alone; find out why:"), *failed)))
+    return True
 
 
 def main() -> int:
     """Run the checks named on the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.check", description=__doc__)
     parser.add_argument("checks", nargs="+", choices=CHECKS, metavar="CHECK", help=", ".join(CHECKS))
-    failed = []
-    for name in parser.parse_args().checks:
-        shown, command = CHECKS[name]
-        print(f"\n{bold(f'== {name}')}  {shown}", flush=True)
-        if subprocess.run(command, cwd=ROOT, check=False).returncode:
-            failed.append(name)
+    failed = [name for name in parser.parse_args().checks if not passes(name)]
     print()
     print(bold(f"FAILED: {', '.join(failed)}" if failed else "All checks passed."))
     return 1 if failed else 0
