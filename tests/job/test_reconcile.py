@@ -8,9 +8,10 @@ import pytest
 from tests.job.lawful import unlawful
 from tests.job.stories import STORIES, read
 from tests.job.world import NAMESPACE, World
+from trainplane.api.conditions import condition
 from trainplane.job import orphans
 from trainplane.job.reconcile import JOB, reconcile
-from trainplane.job.status import condition, finished
+from trainplane.job.status import finished
 from trainplane.job.tally import phase
 from trainplane.reconcile.decision import NOTHING, Create, Delete, Patch, SetStatus
 from trainplane.reconcile.view import Ref, View

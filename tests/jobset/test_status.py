@@ -7,8 +7,9 @@ import pytest
 
 from tests.jobset.worlds import KEY, START, jobset, rjob
 from trainplane.api.batch import COMPLETE
+from trainplane.api.times import stamp
 from trainplane.jobset.children import Children, Unreadable, is_previous, outcome, tell_apart
-from trainplane.jobset.status import Outcome, count, stamp
+from trainplane.jobset.status import Outcome, count
 
 Raw = dict[str, Any]
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from trainplane.api.times import stamp
 from trainplane.node.lifecycle import Clear, Forget, Prepare, Start, StartOver, Step, Stop, Turn, decide
 from trainplane.node.restarts import Pace, next_back_off
 from trainplane.node.runner import Exit
 from trainplane.node.seen import Life, Scene, Seen
-from trainplane.node.status import stamp
 
 Raw = dict[str, Any]
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)

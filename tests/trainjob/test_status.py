@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.trainjob.stories import JOB, Story, runtime, trainjob
-from trainplane.trainjob.status import condition, finished, from_jobset, suspension, with_condition
+from trainplane.api.conditions import condition
+from trainplane.trainjob.status import finished, from_jobset, suspension, with_condition
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 THEN = "2026-01-01T00:00:00Z"

@@ -12,11 +12,11 @@ from tests.control.test_together import job as train
 from tests.upkeep.town import NOON, Raw
 from trainplane.api.history import KIND
 from trainplane.api.raw import put
+from trainplane.api.times import stamp
 from trainplane.control import virtual
 from trainplane.controllers import controllers
 from trainplane.reconcile.decision import Create, Delete
 from trainplane.reconcile.view import View
-from trainplane.upkeep.conditions import stamp
 from trainplane.upkeep.history import history, remember
 
 HOUR = timedelta(hours=1)

@@ -1,10 +1,11 @@
 """What jobs wait for, asked with the caller's own rights: the cause, the place in line, the expected start."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from trainplane.api.meta import Raw
+from trainplane.api.times import stamp
 from trainplane.cli.job_rows import is_over, is_waiting, message_of, state_of
 from trainplane.cli.outlook import READS as OUTLOOK_READS
 from trainplane.cli.outlook import Outlook, key_of, outlook
@@ -111,11 +112,6 @@ def expected(told: Told) -> str:
     by = f", judging by {' and '.join(told.start.sources)}" if told.start.sources else ""
     soon = told.starts_in if told.starts_in == "soon" else f"in {told.starts_in}"
     return f"{soon} ({stamp(told.start.at)}){by}"
-
-
-def stamp(when: datetime) -> str:
-    """A time as the API writes it."""
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def as_json(told: Told) -> dict[str, Any]:

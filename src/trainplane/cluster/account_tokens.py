@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from trainplane.api.meta import Raw
+from trainplane.api.times import stamp
 from trainplane.cluster.access import SERVICE_ACCOUNT_PREFIX, User, service_account
 
 _ALGORITHM = "ES256"
@@ -128,7 +129,7 @@ class AccountTokens:
             "spec": {"audiences": list(audiences), "expirationSeconds": seconds, "boundObjectRef": reference},
             "status": {
                 "token": self.sign(claims),
-                "expirationTimestamp": end.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "expirationTimestamp": stamp(end),
             },
         }
 

@@ -8,7 +8,7 @@ from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import FOREGROUND_DELETION, ORPHAN, Raw
 from trainplane.api.raw import look
-from trainplane.cluster.entries import stamp
+from trainplane.api.times import stamp
 from trainplane.cluster.errors import Conflict, Forbidden, NotFound, success
 from trainplane.cluster.ground import Answer, Call, Ground
 from trainplane.cluster.log import Conflict as StoreConflict

@@ -1,7 +1,6 @@
 """The entries of metadata.managedFields: who owns which fields, read and written as the API server does."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from trainplane.api.meta import Raw
@@ -125,11 +124,6 @@ def is_reset(entries: Any, *, custom: bool) -> bool:
     The API server does not see an empty list in an object of a kind that a CRD defines.
     """
     return isinstance(entries, list) and (entries == [{}] or (not entries and not custom))
-
-
-def stamp(now: datetime) -> str:
-    """A time as entries have it, in whole seconds."""
-    return now.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
 
 
 def capped(managed: Managed) -> Managed:

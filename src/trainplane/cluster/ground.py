@@ -2,12 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
+from trainplane.api.times import stamp
 from trainplane.cluster.access import User
 from trainplane.cluster.admission import Admission, Lookup
 from trainplane.cluster.errors import InternalError
@@ -126,7 +127,7 @@ class Ground:
 
     def stamp(self) -> str:
         """The time as metadata has it, in whole seconds."""
-        return self.now().astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
+        return stamp(self.now())
 
 
 Verb = Callable[[Call, Any], Awaitable[Answer]]

@@ -14,6 +14,7 @@ from trainplane.api.meta import Raw
 from trainplane.api.raw import as_object, look, put
 from trainplane.api.ref import group_of
 from trainplane.api.schema import Schema
+from trainplane.api.times import stamp
 from trainplane.cluster.entries import (
     APPLY,
     BEFORE_FIRST_APPLY,
@@ -26,7 +27,6 @@ from trainplane.cluster.entries import (
     encode,
     entries_of,
     is_reset,
-    stamp,
     stored,
     with_entries,
 )

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from trainplane.api.meta import Raw
+from trainplane.api.times import stamp
 from trainplane.cluster.access import AUTHENTICATED, SERVICE_ACCOUNT_PREFIX, Attributes, User, Verdict, service_account
 from trainplane.cluster.access import resource_attributes as read_attributes
 from trainplane.cluster.rbac import Roles, Rule
@@ -58,7 +59,7 @@ def rules_review(raw: Mapping[str, Any], user: User, *, roles: Roles) -> Raw:
 
 def self_review(raw: Mapping[str, Any], user: User, *, now: datetime) -> Raw:
     """The answer to a SelfSubjectReview, which `kubectl auth whoami` asks."""
-    metadata = {"creationTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    metadata = {"creationTimestamp": stamp(now)}
     answer = {"kind": raw.get("kind", "SelfSubjectReview"), "apiVersion": AUTHENTICATION, "metadata": metadata}
     return {**answer, "status": {"userInfo": user.info}}
 

@@ -1,9 +1,10 @@
 """Evictions: victims are told why and deleted with their grace, and the pods they make room for where it will be."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 from trainplane.api.meta import Raw
+from trainplane.api.times import stamp
 from trainplane.gang.fit import Pod
 from trainplane.gang.gangs import Gang
 from trainplane.gang.preempt import Preemption
@@ -32,6 +33,6 @@ def _conditions(pod: Pod, who: str, now: datetime) -> list[Raw]:
         "reason": "PreemptionByScheduler",
         "message": f"{who}: preempting to accommodate a higher priority pod",
         "lastProbeTime": None,
-        "lastTransitionTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": stamp(now),
     }
     return [*(one for one in (pod.raw.get("status") or {}).get("conditions") or () if one.get("type") != TARGET), new]

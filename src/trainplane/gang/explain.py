@@ -8,6 +8,7 @@ from typing import NamedTuple
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.api.ref import Ref
+from trainplane.api.times import stamp
 from trainplane.gang.filters import FULL, NO_PORT, NOT_APART, UNWELCOME, never_holds
 from trainplane.gang.fit import Pod
 from trainplane.gang.gangs import Gang
@@ -132,15 +133,15 @@ def say(raw: Raw, message: str, now: datetime, *, reason: str = UNSCHEDULABLE) -
     said, ref, uid = condition(raw), Ref.of(raw), raw["metadata"].get("uid", "")
     if (said.get("status"), said.get("reason"), said.get("message")) == ("False", reason, message):
         return []
-    stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    told = stamp(now)
     since = said.get("lastTransitionTime") if said.get("status") == "False" else None
     new = {
         "type": SCHEDULED,
         "status": "False",
         "reason": reason,
         "message": message,
-        "lastProbeTime": stamp if since else None,
-        "lastTransitionTime": since or stamp,
+        "lastProbeTime": told if since else None,
+        "lastTransitionTime": since or told,
     }
     others = [each for each in (raw.get("status") or {}).get("conditions") or () if each.get("type") != SCHEDULED]
     patch = Patch(ref, {"status": {"conditions": [*others, new]}}, uid, "status")

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from trainplane.api.meta import Raw
+from trainplane.api.times import stamp
 from trainplane.gang.fit import VOLCANO, Pod
 
 STICKY = ("Finished", "Failed")
@@ -78,4 +79,4 @@ def volcano(group: Raw, pods: list[Pod], now: datetime) -> Raw:
 
 
 def _stamp(now: datetime) -> str:
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return stamp(now)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from trainplane.api.meta import Raw
-from trainplane.job.status import moment
+from trainplane.api.times import moment
 from trainplane.job.tally import Tally, failures_before, is_removed, phase
 
 FIRST = timedelta(seconds=10)

@@ -5,9 +5,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainplane.api.batch import FAILURE_TARGET, SUCCESS_CRITERIA_MET
+from trainplane.api.conditions import condition
 from trainplane.api.meta import Raw
+from trainplane.api.times import moment
 from trainplane.job.policy import FAIL_JOB, enough
-from trainplane.job.status import Saying, condition, finished, moment, target
+from trainplane.job.status import Saying, finished, target
 from trainplane.job.tally import Tally, phase
 
 TOO_MANY_FAILURES = Saying(

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from trainplane.api.meta import Raw
+from trainplane.api.times import moment
 from trainplane.job import backoff
 from trainplane.job.pods import failure_counts, free_name, pod_of
-from trainplane.job.status import moment
 from trainplane.job.tally import Tally, index_of, is_ready, phase
 
 MOST_AT_ONCE = 500

@@ -5,23 +5,14 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from trainplane.api.batch import COMPLETE, FAILED, FAILURE_TARGET, JOB_CONTROLLER, SUSPENDED
+from trainplane.api.conditions import condition, is_true
 from trainplane.api.meta import Raw
+from trainplane.api.times import moment, stamp
 from trainplane.job import indexes
 from trainplane.job.claim import claims, sent_away, untracked
 from trainplane.job.finish import ALL_DONE, deadline, ending, expiry, is_complete, waits
 from trainplane.job.manage import Moves, moves
-from trainplane.job.status import (
-    IS_RESUMED,
-    IS_SUSPENDED,
-    Saying,
-    condition,
-    finished,
-    is_true,
-    moment,
-    stamp,
-    target,
-    with_condition,
-)
+from trainplane.job.status import IS_RESUMED, IS_SUSPENDED, Saying, finished, target, with_condition
 from trainplane.job.tally import Tally, is_deleting, is_ready, is_tracked
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Create, Decision, Delete, Record, SetStatus

@@ -1,11 +1,13 @@
 """What a Job says of itself: conditions, their order, and the times they have."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from trainplane.api.batch import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED
+from trainplane.api.conditions import condition, is_true
 from trainplane.api.meta import Raw
+from trainplane.api.times import stamp
 
 
 class Saying(NamedTuple):
@@ -19,30 +21,6 @@ class Saying(NamedTuple):
 
 IS_SUSPENDED = Saying(SUSPENDED, "True", "JobSuspended", "Job suspended")
 IS_RESUMED = Saying(SUSPENDED, "False", "JobResumed", "Job resumed")
-
-
-def stamp(when: datetime) -> str:
-    """A time as the API writes it."""
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def moment(text: str) -> datetime:
-    """A time as the API wrote it."""
-    return datetime.fromisoformat(text)
-
-
-def condition(status: Mapping[str, Any], type_: str) -> Mapping[str, Any] | None:
-    """The condition of this type."""
-    for found in status.get("conditions") or ():
-        if found.get("type") == type_:
-            return dict(found)
-    return None
-
-
-def is_true(status: Mapping[str, Any], type_: str) -> bool:
-    """Whether the condition is there and True."""
-    found = condition(status, type_)
-    return found is not None and found.get("status") == "True"
 
 
 def finished(status: Mapping[str, Any]) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from trainplane.api.batch import COMPLETE, FAILED
+from trainplane.api.conditions import is_true
 from trainplane.api.jobset import JOB_INDEX, JOB_RESTART_ATTEMPT, REPLICATED_JOB_NAME, RESTART_ATTEMPT
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
-from trainplane.jobset.fields import is_true, label, name_of, namespace_of, uid_of
+from trainplane.jobset.fields import label, name_of, namespace_of, uid_of
 from trainplane.reconcile.decision import Delete
 from trainplane.reconcile.view import Ref, View, group_of
 

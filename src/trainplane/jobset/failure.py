@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from trainplane.api import batch
 from trainplane.api import jobset as words
+from trainplane.api.conditions import condition
 from trainplane.api.jobset import JOB_INDEX, REPLICATED_JOB_NAME
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.jobset.children import Unreadable, number
-from trainplane.jobset.fields import RESTART_JOB_ACTIONS, condition, label, name_of, replicas, replicated_jobs, rules
+from trainplane.jobset.fields import RESTART_JOB_ACTIONS, label, name_of, replicas, replicated_jobs, rules
 from trainplane.jobset.status import Outcome, Told
 
 RESTART_ALL = ("RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainplane.api.conditions import is_true
 from trainplane.api.jobset import API_VERSION, COMPLETED, FAILED
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
@@ -70,20 +71,6 @@ def rules(jobset: Raw) -> list[Raw]:
 def restarts_single_jobs(jobset: Raw) -> bool:
     """Whether some rule restarts one Job alone."""
     return any(rule.get("action") in RESTART_JOB_ACTIONS for rule in rules(jobset))
-
-
-def condition(status: Mapping[str, Any] | None, type_: str) -> Raw | None:
-    """The condition of this type."""
-    for found in look(status, "conditions") or ():
-        if found.get("type") == type_:
-            return dict(found)
-    return None
-
-
-def is_true(status: Mapping[str, Any] | None, type_: str) -> bool:
-    """Whether the condition is there and True."""
-    found = condition(status, type_)
-    return found is not None and found.get("status") == "True"
 
 
 def finished(status: Mapping[str, Any] | None) -> str:

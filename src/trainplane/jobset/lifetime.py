@@ -2,10 +2,11 @@
 
 from datetime import datetime, timedelta
 
+from trainplane.api.conditions import condition
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.jobset.children import Unreadable
-from trainplane.jobset.fields import condition, finished, uid_of
+from trainplane.jobset.fields import finished, uid_of
 from trainplane.reconcile.decision import Delete
 from trainplane.reconcile.view import Ref
 

@@ -16,9 +16,9 @@ from trainplane.api.jobset import (
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Problem
 from trainplane.api.raw import look, put
+from trainplane.api.times import stamp
 from trainplane.jobset import change_rules as rules
 from trainplane.jobset.fields import annotation, label, name_of, namespace_of, uid_of
-from trainplane.jobset.status import stamp
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Decision, Delete, Patch
 from trainplane.reconcile.view import Ref, View

@@ -5,10 +5,12 @@ from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from trainplane.api import jobset as words
+from trainplane.api.conditions import condition
 from trainplane.api.jobset import REPLICATED_JOB_NAME
 from trainplane.api.meta import Raw
+from trainplane.api.times import stamp
 from trainplane.jobset.children import Children
-from trainplane.jobset.fields import condition, is_suspended, label, replicated_jobs
+from trainplane.jobset.fields import is_suspended, label, replicated_jobs
 from trainplane.reconcile.decision import Action, Record, SetStatus
 from trainplane.reconcile.view import Ref
 
@@ -89,11 +91,6 @@ def entry(new: Said, since: str) -> Raw:
     """A condition as the API has it."""
     type_, value, reason, message = new
     return {"type": type_, "status": value, "reason": reason, "message": message, "lastTransitionTime": since}
-
-
-def stamp(when: datetime) -> str:
-    """A time as the API writes it."""
-    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def pods_of(job: Raw) -> int:

@@ -15,12 +15,12 @@ from trainplane.api.meta import Raw, micro_time
 from trainplane.api.nodes import ARCH, HOSTNAME, NODE_LEASE_NAMESPACE, OS
 from trainplane.api.raw import look
 from trainplane.api.ref import Ref
+from trainplane.api.times import stamp
 from trainplane.cluster.client import Client, Patch
 from trainplane.cluster.errors import AlreadyExists, ApiError, NotFound
 from trainplane.control.record import Clock
 from trainplane.node.devices import GPU, Devices
 from trainplane.node.runner import Ability
-from trainplane.node.status import stamp
 
 BEAT = 10.0
 """Seconds between two renewals of the lease."""

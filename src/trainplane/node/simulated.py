@@ -10,9 +10,9 @@ from trainplane.api.core import FAILED, READY, SUCCEEDED
 from trainplane.api.meta import Raw, micro_time
 from trainplane.api.nodes import ARCH, HOSTNAME, INSTANCE_TYPE, NODE_LEASE_NAMESPACE, OS
 from trainplane.api.raw import look
-from trainplane.cluster.entries import stamp
+from trainplane.api.times import moment, stamp
 from trainplane.node.script import KILLED, LOST, NODE, Script, Unreadable, script_of
-from trainplane.node.simulated_pod import TERMINATED, moment, step, stopped
+from trainplane.node.simulated_pod import TERMINATED, step, stopped
 from trainplane.node.simulated_settings import Waiting
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Create, Decision, Delete, Patch, SetStatus

@@ -10,7 +10,7 @@ from trainplane.api.core import CONTAINERS_READY, FAILED, INITIALIZED, PENDING, 
 from trainplane.api.jobset import JOB_RESTART_ATTEMPT, RESTART_ATTEMPT
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
-from trainplane.cluster.entries import stamp
+from trainplane.api.times import moment, stamp
 from trainplane.node.script import KILLED, Script, Unreadable, script_of
 from trainplane.node.simulated_settings import WAITS, lacking
 from trainplane.reconcile.view import View
@@ -279,8 +279,3 @@ def back_off(restarts: int) -> timedelta:
 def soonest(moments: Iterable[datetime | None]) -> datetime | None:
     """The first of some moments."""
     return min((one for one in moments if one is not None), default=None)
-
-
-def moment(text: str) -> datetime:
-    """A time of the API."""
-    return datetime.fromisoformat(text)

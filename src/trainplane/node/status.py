@@ -1,7 +1,7 @@
 """A pod's status from what its node sees: phase, conditions, and how each container is. Pure."""
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 from trainplane.api.core import (
     CONTAINERS_READY,
@@ -17,6 +17,7 @@ from trainplane.api.core import (
 from trainplane.api.failure import CONDITION as FAILURE
 from trainplane.api.failure import Verdict
 from trainplane.api.meta import Raw
+from trainplane.api.times import stamp
 from trainplane.node.restarts import Pace, back_off_left, is_sidecar, restarts
 from trainplane.node.seen import KILLED, STATUS_UNKNOWN, Life, Scene, Seen
 
@@ -26,11 +27,6 @@ OWN = (READY_TO_START, INITIALIZED, READY, CONTAINERS_READY, POD_SCHEDULED)
 """The conditions that a node writes, in the order in which it does."""
 NOT_LOCATED = "The container could not be located when the pod was terminated"
 RUNTIME = "trainplane"
-
-
-def stamp(time: datetime) -> str:
-    """A time as the API has it: whole seconds."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def identity(pod: Raw) -> str:

@@ -9,7 +9,7 @@ from trainplane.api.meta import Raw
 from trainplane.api.quantity import Amount, parse, total
 from trainplane.api.raw import look
 from trainplane.api.requests import requests
-from trainplane.cluster.entries import stamp
+from trainplane.api.times import stamp
 from trainplane.control.live import Live
 from trainplane.control.record import Clock
 from trainplane.node.script import Unreadable, script_of

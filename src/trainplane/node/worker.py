@@ -12,6 +12,7 @@ from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.failure import TAIL, judge
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
+from trainplane.api.times import stamp
 from trainplane.cluster.client import Patch
 from trainplane.cluster.errors import ApiError, Conflict, NotFound
 from trainplane.node import images, launch, report
@@ -37,7 +38,7 @@ from trainplane.node.seen import (
     remembered,
     termination_message,
 )
-from trainplane.node.status import OWN, stamp
+from trainplane.node.status import OWN
 from trainplane.reconcile.view import View
 
 REJECTED = "UnexpectedAdmissionError"

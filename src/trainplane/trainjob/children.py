@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainplane.api.conditions import is_true
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Path
 from trainplane.reconcile.decision import Action, Apply, Create, Patch
@@ -10,7 +11,7 @@ from trainplane.reconcile.view import Ref, View
 from trainplane.trainjob.nodes import COUNT
 from trainplane.trainjob.plan import POD, Plan
 from trainplane.trainjob.snapshot import is_controlled_by
-from trainplane.trainjob.status import finished, is_true
+from trainplane.trainjob.status import finished
 from trainplane.trainjob.tree import at, put
 
 CREATION_FAILED = "TrainJobResourcesCreationFailed"

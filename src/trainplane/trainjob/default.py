@@ -7,8 +7,8 @@ from typing import Any
 from trainplane.api.loose import objects_at, text_at
 from trainplane.api.meta import Raw
 from trainplane.api.structural import defaulted
+from trainplane.api.times import stamp
 from trainplane.api.trainer import TrainingRuntime, TrainJob
-from trainplane.trainjob.status import stamp
 from trainplane.trainjob.tree import at, put
 
 PATCHES = ("spec", "runtimePatches")

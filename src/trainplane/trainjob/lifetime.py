@@ -2,8 +2,10 @@
 
 from datetime import datetime, timedelta
 
+from trainplane.api.conditions import condition
 from trainplane.api.meta import Raw
-from trainplane.trainjob.status import DEADLINE, condition, finished, stamp, with_condition
+from trainplane.api.times import moment, stamp
+from trainplane.trainjob.status import DEADLINE, finished, with_condition
 
 
 def deadline(job: Raw, status: Raw, now: datetime) -> tuple[Raw, timedelta | None]:
@@ -15,7 +17,7 @@ def deadline(job: Raw, status: Raw, now: datetime) -> tuple[Raw, timedelta | Non
     started = resumed["lastTransitionTime"] if resumed else job["metadata"].get("creationTimestamp")
     if not started:
         return status, None
-    left = time_of(started) + timedelta(seconds=limit) - now
+    left = moment(started) + timedelta(seconds=limit) - now
     return (status, left) if left > timedelta(0) else (with_condition(status, DEADLINE, stamp(now)), None)
 
 
@@ -31,14 +33,9 @@ def expiry(job: Raw, status: Raw, now: datetime) -> timedelta | None:
     if ttl is None or not end:
         return None
     when = (condition(status, end) or {}).get("lastTransitionTime")
-    return time_of(when) + timedelta(seconds=ttl) - now if when else None
+    return moment(when) + timedelta(seconds=ttl) - now if when else None
 
 
 def soonest(*waits: timedelta | None) -> timedelta | None:
     """The shortest wait that is still ahead."""
     return min((wait for wait in waits if wait is not None and wait > timedelta(0)), default=None)
-
-
-def time_of(text: str) -> datetime:
-    """A time of the API as a datetime."""
-    return datetime.fromisoformat(text)

@@ -4,32 +4,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from trainplane.api.conditions import condition, is_true
 from trainplane.api.meta import Raw
+from trainplane.api.times import stamp
 
 SUSPENDED = ("Suspended", "True", "Suspended", "TrainJob is suspended")
 RESUMED = ("Suspended", "False", "Resumed", "TrainJob is resumed")
 DEADLINE = ("Failed", "True", "DeadlineExceeded", "TrainJob exceeded its active deadline")
 FROM_JOBSET = (("Completed", "Complete"), ("Failed", "Failed"))
 COUNTS = ("name", "ready", "succeeded", "failed", "active", "suspended")
-
-
-def stamp(when: datetime) -> str:
-    """A time as the API writes it."""
-    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def condition(status: Mapping[str, Any], type_: str) -> Raw | None:
-    """The condition of this type."""
-    for found in status.get("conditions") or ():
-        if found.get("type") == type_:
-            return dict(found)
-    return None
-
-
-def is_true(status: Mapping[str, Any], type_: str) -> bool:
-    """Whether the condition is there and True."""
-    found = condition(status, type_)
-    return found is not None and found.get("status") == "True"
 
 
 def finished(status: Mapping[str, Any]) -> str:

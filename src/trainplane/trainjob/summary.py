@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias
 
+from trainplane.api.conditions import condition, is_true
 from trainplane.api.meta import Raw
+from trainplane.api.times import moment, stamp
 from trainplane.reconcile.view import View
 from trainplane.trainjob.children import child_job
-from trainplane.trainjob.lifetime import is_past_deadline, time_of
-from trainplane.trainjob.status import condition, finished, is_true, stamp
+from trainplane.trainjob.lifetime import is_past_deadline
+from trainplane.trainjob.status import finished
 from trainplane.trainjob.tree import at
 from trainplane.trainjob.trouble import Trouble, first_failure, uid_of
 
@@ -199,9 +201,9 @@ def restarted(jobset: Raw) -> str:
 
 def lasted(started: str | None, ended: str) -> str:
     """How long the training took, as a part of a sentence."""
-    if not started or time_of(ended) <= time_of(started):
+    if not started or moment(ended) <= moment(started):
         return ""
-    seconds = int((time_of(ended) - time_of(started)) / timedelta(seconds=1))
+    seconds = int((moment(ended) - moment(started)) / timedelta(seconds=1))
     hours, minutes = seconds // 3600, seconds % 3600 // 60
     parts = ((hours, "h"), (minutes, "min"), (0 if hours else seconds % 60, "s"))
     return f", after {' '.join(f'{count} {unit}' for count, unit in parts if count)} of training"

@@ -3,9 +3,10 @@
 import re
 from typing import NamedTuple
 
+from trainplane.api.conditions import condition
 from trainplane.api.meta import Raw
 from trainplane.reconcile.view import Ref, View
-from trainplane.trainjob.status import condition, finished
+from trainplane.trainjob.status import finished
 from trainplane.trainjob.tree import at
 
 RANK = "batch.kubernetes.io/job-completion-index"

@@ -9,10 +9,11 @@ from trainplane.api.meta import Raw
 from trainplane.api.quantity import Amount, QuantityError, parse
 from trainplane.api.raw import look
 from trainplane.api.selectors import SelectorError, parse_labels
+from trainplane.api.times import stamp
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Decision, Patch, Record, SetStatus
 from trainplane.reconcile.view import Ref, View, group_of
-from trainplane.upkeep.conditions import stamp, with_condition
+from trainplane.upkeep.conditions import with_condition
 from trainplane.upkeep.pace import MEMORY, pace, recall, remembered, rules, write
 from trainplane.upkeep.replicas import NoMetric, Proposal, Target, Tolerance, propose
 

@@ -1,25 +1,11 @@
 """Conditions and times as the API writes them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any
 
+from trainplane.api.conditions import condition
 from trainplane.api.meta import Raw
-
-
-def moment(text: str) -> datetime:
-    """A time of the API."""
-    return datetime.fromisoformat(text)
-
-
-def stamp(when: datetime) -> str:
-    """A time as the API writes it."""
-    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def condition(holder: Mapping[str, Any], type_: str) -> Raw | None:
-    """The condition of this type in a status."""
-    return next((one for one in holder.get("conditions") or () if one.get("type") == type_), None)
+from trainplane.api.times import stamp
 
 
 def with_condition(holder: Raw, new: Raw, now: datetime) -> Raw:

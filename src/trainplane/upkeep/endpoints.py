@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from ipaddress import ip_address
 
+from trainplane.api.conditions import condition
 from trainplane.api.core import FAILED, READY, SUCCEEDED
 from trainplane.api.meta import Raw
 from trainplane.api.nodes import ZONE
@@ -12,7 +13,6 @@ from trainplane.api.raw import look
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Create, Decision, Delete, Patch
 from trainplane.reconcile.view import Ref, View
-from trainplane.upkeep.conditions import condition
 
 SERVICE_NAME = "kubernetes.io/service-name"
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"

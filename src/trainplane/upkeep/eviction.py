@@ -4,14 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from trainplane.api.conditions import condition
 from trainplane.api.core import DISRUPTION_TARGET, FAILED, READY, SUCCEEDED
 from trainplane.api.meta import Raw
 from trainplane.api.nodes import NOT_READY, UNREACHABLE
 from trainplane.api.raw import look
+from trainplane.api.times import moment
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Decision, Delete, Record, SetStatus
 from trainplane.reconcile.view import Ref, View
-from trainplane.upkeep.conditions import condition, moment, with_condition
+from trainplane.upkeep.conditions import with_condition
 
 DEFAULT_PATIENCE = timedelta(seconds=300)
 """How long a pod that says nothing stays on a node that is not ready or not reachable; admission writes the same."""

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from trainplane.api.kinds import KINDS, Kind
 from trainplane.api.meta import FOREGROUND_DELETION, ORPHAN, Raw
+from trainplane.api.times import moment
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Decision, Delete, Patch, Record
 from trainplane.reconcile.view import Ref, View, group_of
-from trainplane.upkeep.conditions import moment
 
 QUARANTINE = timedelta(seconds=2)
 """How long a new object may name an owner that is not seen yet: the owner's own creation may still be on its way."""

@@ -4,16 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
+from trainplane.api.conditions import condition
 from trainplane.api.history import API_VERSION, GROUP, KIND, OUTCOMES
 from trainplane.api.jobset import RESTART_ATTEMPT
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import Amount, QuantityError
 from trainplane.api.raw import look
 from trainplane.api.requests import pod_requests
+from trainplane.api.times import moment
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Create, Decision, Delete
 from trainplane.reconcile.view import Ref, View
-from trainplane.upkeep.conditions import condition, moment
 
 KEPT = 1000
 """How many records are kept in a cluster: about a megabyte."""

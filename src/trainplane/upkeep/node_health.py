@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from trainplane.api.conditions import condition
 from trainplane.api.core import READY
 from trainplane.api.meta import Raw
 from trainplane.api.nodes import NODE_LEASE_NAMESPACE, NOT_READY, UNREACHABLE, UNSCHEDULABLE
 from trainplane.api.raw import look
+from trainplane.api.times import moment, stamp
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import Action, Decision, Patch, Record, SetStatus
 from trainplane.reconcile.view import Ref, View
-from trainplane.upkeep.conditions import condition, moment, stamp, with_condition
+from trainplane.upkeep.conditions import with_condition
 
 GRACE = timedelta(seconds=50)
 """How long a node may be silent."""

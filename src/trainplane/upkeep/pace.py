@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from trainplane.api.meta import Raw
-from trainplane.upkeep.conditions import moment, stamp
+from trainplane.api.times import moment, stamp
 
 MEMORY = "trainplane.dev/autoscaler-memory"
 DEFAULT_UP: Raw = {

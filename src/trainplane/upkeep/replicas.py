@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from trainplane.api.conditions import condition
 from trainplane.api.core import FAILED, PENDING, READY
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import Amount, parse
 from trainplane.api.raw import look
 from trainplane.api.requests import requests
-from trainplane.upkeep.conditions import condition, moment
+from trainplane.api.times import moment
 
 INITIALIZATION = timedelta(minutes=5)
 """How long after its start a pod's CPU use may be that of starting up."""

@@ -6,12 +6,13 @@ TrainJobs, JobSets and the Jobs that are ours to run go by their own controllers
 from datetime import datetime, timedelta
 
 from trainplane.api.batch import COMPLETE, FAILED, JOB_CONTROLLER
+from trainplane.api.conditions import condition
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
+from trainplane.api.times import moment
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Decision, Delete
 from trainplane.reconcile.view import Ref, View
-from trainplane.upkeep.conditions import condition, moment
 
 EVENT_TTL = timedelta(hours=1)
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TypeAlias
 
+from trainplane.api.times import stamp
 from trainplane.reconcile.view import Ref
 from trainplane.why.scene import Scene
 
@@ -21,7 +22,7 @@ class Cause:
 
     def told(self) -> str:
         """The cause in one sentence; times are absolute, so that it stays the same while nothing changes."""
-        when = f" (since {self.since.astimezone(UTC).strftime('%Y-%m-%dT%H:%M:%SZ')})" if self.since else ""
+        when = f" (since {stamp(self.since)})" if self.since else ""
         return f"{self.sentence}{when}; {self.todo}"
 
 

@@ -11,6 +11,7 @@ from trainplane.api.crd import crd
 from trainplane.api.kinds import CRD_KINDS, KINDS, Kind
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
+from trainplane.api.times import stamp
 from trainplane.cluster.errors import AlreadyExists, Forbidden, MethodNotAllowed, NotFound
 from trainplane.cluster.ground import Call
 from trainplane.cluster.http.answers import list_in, object_in
@@ -75,7 +76,7 @@ class CustomDefinitions:
 
 
 def _established(raw: Raw, now: datetime) -> Raw:
-    made = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    made = stamp(now)
     names = raw["spec"]["names"]
     conditions = [
         {"type": type_, "status": "True", "lastTransitionTime": made, "reason": reason, "message": message}

@@ -185,17 +185,27 @@ def keys_mounted(plan: Plan, role: Role, folder: str) -> Plan:
 
 
 def host_key_mounted(plan: Plan, role: Role) -> Plan:
-    """The Plan with the host key where the workers' sshd finds it, unless the template has something there itself."""
+    """The Plan with the host key where the workers' sshd finds it, unless the template has something there itself.
+
+    Both halves of it: sshd warns of a public key beside it that is another's, such as that of the image.
+    """
     if role.container is None:
         return plan
     mounts = (plan.container(role.index, role.container.name) or {}).get("volumeMounts") or ()
     if any(str(mount.get("mountPath", "")).startswith("/etc/ssh") for mount in mounts):
         return plan
-    item = {"key": HOST_KEY, "path": "ssh_host_ed25519_key", "mode": 0o600}
-    secret = {"secretName": f"{plan.name}-mpi-ssh-auth", "defaultMode": 0o400, "items": [item]}
+    folder, _, file = SSHD_HOST_KEY.rpartition("/")
+    items = [
+        {"key": HOST_KEY, "path": file, "mode": 0o600},
+        {"key": HOST_PUBLIC_KEY, "path": f"{file}.pub", "mode": 0o644},
+    ]
+    secret = {"secretName": f"{plan.name}-mpi-ssh-auth", "defaultMode": 0o400, "items": items}
     plan = plan.with_volume(role.index, {"name": "mpi-ssh-host", "secret": secret})
-    mount = {"name": "mpi-ssh-host", "mountPath": SSHD_HOST_KEY, "subPath": "ssh_host_ed25519_key", "readOnly": True}
-    return plan.with_mount(role.index, role.container.name, mount)
+    for item in items:
+        name = item["path"]
+        mount = {"name": "mpi-ssh-host", "mountPath": f"{folder}/{name}", "subPath": name, "readOnly": True}
+        plan = plan.with_mount(role.index, role.container.name, mount)
+    return plan
 
 
 def hostfile_mounted(plan: Plan, role: Role) -> Plan:
