@@ -66,6 +66,11 @@ def test_mpirun_reaches_its_workers_over_ssh(others: Lab, name: str) -> None:
     workers = [f"sum-{name}-node-0-{index}" for index in (0, 0, 1, 1)]
     assert (said["world"], said["total"], said["hosts"]) == (4, 10.0, workers)
     assert said["library"].startswith(library)
+    logs = (others.clusters.folder() / "node" / "logs").glob(f"default_{workers[0]}-*/node/0.log")
+    shown = "".join(log.read_text(encoding="utf-8") for log in logs)
+    # The public key beside the host key is the job's too, and not that of the machine.
+    assert "Server listening" in shown
+    assert "does not match" not in shown
 
 
 def _passed_on(name: str) -> list[str]:

@@ -129,6 +129,7 @@ def test_keys_are_mounted_where_ssh_and_sshd_look_for_them():
     assert mounts(plan, "node") == {
         "/home/u/.ssh": "mpi-ssh-auth",
         "/etc/ssh/ssh_host_ed25519_key": "mpi-ssh-host",
+        "/etc/ssh/ssh_host_ed25519_key.pub": "mpi-ssh-host",
     }
     keys = next(volume for volume in pod(plan)["volumes"] if volume["name"] == "mpi-ssh-auth")["secret"]
     assert keys["secretName"] == "job-mpi-ssh-auth"
