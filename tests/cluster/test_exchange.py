@@ -1,4 +1,4 @@
-"""Whole requests and answers by HTTP/1.1, from servers that answer in every way that is allowed, and in others."""
+"""Requests and answers by HTTP/1.1, from servers that answer in every way that is allowed, and in others."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -88,7 +88,7 @@ async def get(exchange: Exchange, method: str = "GET", body: bytes | None = None
 def test_an_answer_is_read_however_it_comes(raw: bytes, status: int, content: bytes) -> None:
     async def play(exchange: Exchange, server: Server) -> None:
         answer = await get(exchange)
-        assert (answer.status, answer.content) == (status, content)
+        assert (answer.head.status, answer.content) == (status, content)
         assert server.requests == [("GET /base/x HTTP/1.1", b"")]
 
     played([raw], play)
@@ -97,7 +97,7 @@ def test_an_answer_is_read_however_it_comes(raw: bytes, status: int, content: by
 def test_connections_are_kept_and_headers_may_come_twice() -> None:
     async def play(exchange: Exchange, server: Server) -> None:
         first = await get(exchange, "POST", b"{}")
-        assert first.all("warning") == ["a", "b"]
+        assert first.head.all("warning") == ["a", "b"]
         assert (await get(exchange)).content == b"2"
         assert server.connections == 1
         assert server.requests[0] == ("POST /base/x HTTP/1.1", b"{}")
@@ -141,3 +141,46 @@ def test_as_many_at_once_as_there_is_room_for() -> None:
         assert server.connections == 2
 
     played([ok(str(number)) for number in range(8)], play)
+
+
+def chunk(text: str) -> bytes:
+    return f"{len(text):x}\r\n{text}\r\n".encode()
+
+
+def test_what_lasts_is_told_piece_by_piece() -> None:
+    go_on = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk("one"))
+        await go_on.wait()
+        writer.write(chunk("two") + b"0\r\n\r\n")
+        writer.close()
+
+    async def play() -> None:
+        serving = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = serving.sockets[0].getsockname()[1]
+        exchange = Exchange(f"http://127.0.0.1:{port}", tls=None, name="", connect_limit=5, widest=2)
+        async with asyncio.timeout(20), exchange.stream("/x", headers={}, answer_limit=5) as (head, pieces):
+            assert head.status == 200
+            assert await anext(pieces) == b"one"
+            go_on.set()
+            assert [piece async for piece in pieces] == [b"two"]
+        serving.close()
+        await asyncio.sleep(0.01)
+
+    asyncio.run(play())
+
+
+def test_what_lasts_and_breaks_off_is_not_taken_for_its_end() -> None:
+    async def play(exchange: Exchange, server: Server) -> None:
+        async with exchange.stream("/x", headers={}, answer_limit=5) as (_, pieces):
+            assert await anext(pieces) == b"one"
+            with pytest.raises(Cut):
+                await anext(pieces)
+        assert server.connections == 1
+
+    played(
+        [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + chunk("one") + b"5\r\ntw"],
+        play,
+    )

@@ -4,7 +4,7 @@ import asyncio
 import errno
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from socket import gaierror
@@ -15,7 +15,7 @@ import orjson
 
 from trainplane import __version__
 from trainplane.cluster import errors
-from trainplane.cluster.exchange import Answer, Exchange
+from trainplane.cluster.exchange import Answer, Exchange, Head
 from trainplane.cluster.kubeconfig import Target
 from trainplane.cluster.wire import JSON
 
@@ -65,7 +65,7 @@ class Connection:
             widest=WIDEST,
         )
         self._exchange = None if self._said["proxy"] else exchange
-        """Whole answers come by this; what lasts, and what goes through a proxy, by aiohttp."""
+        """Answers come by this; WebSockets, and what goes through a proxy, by aiohttp."""
 
     @classmethod
     @asynccontextmanager
@@ -82,12 +82,12 @@ class Connection:
             self._exchange.close()
         if self._opened:
             await self._opened.close()
-        # A connection over TLS is closed a moment after it was told to; a loop that ends before leaves it open.
-        await asyncio.sleep(CLOSING)
+            # A connection over TLS is closed a moment after it was told to; a loop that ends before leaves it open.
+            await asyncio.sleep(CLOSING)
 
     @property
     def _session(self) -> "aiohttp.ClientSession":
-        """What streams come by. Loading it takes as long as all the rest of a short command, which needs none."""
+        """What WebSockets come by. Loading it takes as long as all the rest of a short command, which needs none."""
         if self._opened is None:
             import aiohttp
 
@@ -110,10 +110,10 @@ class Connection:
                     answer = await self._exchange.ask(method, url, headers=headers, body=data)
             except OSError as fault:
                 raise self._unreachable(fault) from None
-        value = _value(answer.content, answer.content_type)
-        if answer.status >= 400:
-            raise _refusal(value, answer.status)
-        return Reply(value, warnings(answer.all("warning")))
+        value = _value(answer.content, answer.head.content_type)
+        if answer.head.status >= 400:
+            raise _refusal(value, answer.head.status)
+        return Reply(value, warnings(answer.head.all("warning")))
 
     async def _ask_by_proxy(self, method: str, url: str, headers: dict[str, str], data: bytes | None) -> Answer:
         import aiohttp
@@ -126,24 +126,35 @@ class Connection:
                 content = await answer.read()
         except (aiohttp.ClientError, OSError) as fault:
             raise self._unreachable(fault) from None
-        found = tuple((name.lower(), value) for name, value in answer.headers.items())
-        return Answer(answer.status, found, content)
+        return Answer(_head(answer), content)
 
     @asynccontextmanager
     async def stream(self, url: str, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
         """The pieces of an answer as they come, until it ends or falls silent; raises as `send` does."""
+        headers, exchange = self._headers(accept), self._exchange
+        asked = exchange.stream(url, headers=headers, answer_limit=ANSWER_LIMIT) if exchange else None
+        try:
+            async with asked or self._stream_by_proxy(url, headers) as (head, pieces), aclosing(pieces):  # type: ignore[type-var]
+                if head.status >= 400:
+                    content = b"".join([piece async for piece in pieces])
+                    raise _refusal(_value(content, head.content_type), head.status)
+                yield _until_silence(pieces)
+        except OSError as fault:
+            raise self._unreachable(fault) from None
+
+    @asynccontextmanager
+    async def _stream_by_proxy(
+        self, url: str, headers: dict[str, str]
+    ) -> AsyncIterator[tuple[Head, AsyncIterator[bytes]]]:
         import aiohttp
 
-        limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_LIMIT, sock_read=SILENCE_LIMIT)
-        place = self.target.server + url
+        limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_LIMIT)
         try:
             async with self._session.get(
-                _url(place), headers=self._headers(accept), timeout=limit, **self._said
+                _url(self.target.server + url), headers=headers, timeout=limit, **self._said
             ) as answer:
-                if answer.status >= 400:
-                    raise _refusal(_value(await answer.read(), answer.content_type), answer.status)
-                yield _pieces(answer)
-        except (aiohttp.ClientError, OSError) as fault:
+                yield _head(answer), _pieces(answer)
+        except aiohttp.ClientError as fault:
             raise self._unreachable(fault) from None
 
     async def websocket(self, url: str, *, protocols: tuple[str, ...]) -> "aiohttp.ClientWebSocketResponse":
@@ -220,13 +231,24 @@ def _value(content: bytes, content_type: str) -> Any:
         return content.decode(errors="replace")
 
 
-async def _pieces(answer: "aiohttp.ClientResponse") -> AsyncIterator[bytes]:
-    try:
-        async for piece in answer.content.iter_any():
+async def _until_silence(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Pieces until they end or do not come; silence is no fault: whoever wants more asks again from where it stands."""
+    with suppress(TimeoutError):
+        while True:
+            async with asyncio.timeout(SILENCE_LIMIT):
+                piece = await anext(pieces, b"")
+            if not piece:
+                return
             yield piece
-    except TimeoutError:
-        # Silence is no fault: whoever wants more asks again from where it stands.
-        return
+
+
+async def _pieces(answer: "aiohttp.ClientResponse") -> AsyncIterator[bytes]:
+    async for piece in answer.content.iter_any():
+        yield piece
+
+
+def _head(answer: "aiohttp.ClientResponse") -> Head:
+    return Head(answer.status, tuple((name.lower(), value) for name, value in answer.headers.items()))
 
 
 def _url(text: str) -> "URL":

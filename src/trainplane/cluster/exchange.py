@@ -1,14 +1,20 @@
-"""Exchange: whole requests and answers by HTTP/1.1, over connections that are kept; no library, so it loads at once."""
+"""Exchange: requests and answers by HTTP/1.1, whole or as they come, over connections that are kept.
+
+No library, so it loads at once: the usual one takes as long to load as all the rest of a short command.
+"""
 
 import asyncio
 import errno
 import socket
 import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 LONGEST_HEAD = 1024 * 1024
 """Bytes of a line of an answer's head."""
+BLOCK = 64 * 1024
 _AGAIN = ("GET", "PUT", "DELETE")
 """Methods that may be sent twice: the second time changes nothing more."""
 
@@ -18,13 +24,13 @@ class Cut(ConnectionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A whole answer."""
+class Head:
+    """What comes before an answer's content."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
     """Names in lower case; one may come several times."""
-    content: bytes
+    version: str = "HTTP/1.1"
 
     def all(self, name: str) -> list[str]:
         """Every value of a header."""
@@ -34,6 +40,33 @@ class Answer:
     def content_type(self) -> str:
         """What the content is, without parameters."""
         return (self.all("content-type") or [""])[0].partition(";")[0].strip().lower()
+
+    @property
+    def length(self) -> int | None:
+        """How long the content is; None where its end is told in another way."""
+        if self.status in (204, 304):
+            return 0
+        said = self.all("content-length")
+        return int(said[-1]) if said and not self.is_chunked else None
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether the content comes in chunks that each say how long they are."""
+        return "chunked" in ",".join(self.all("transfer-encoding")).lower()
+
+    @property
+    def keeps(self) -> bool:
+        """Whether another answer may follow on the same connection."""
+        closes = "close" in (value.lower() for value in self.all("connection"))
+        return self.version == "HTTP/1.1" and not closes and (self.is_chunked or self.length is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer."""
+
+    head: Head
+    content: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,45 +96,57 @@ class Exchange:
         self._name = name or self._host
         self._connect_limit = connect_limit
         self._room = asyncio.Semaphore(widest)
+        self._lasting = asyncio.Semaphore(widest)
         self._idle: list[_Line] = []
 
     async def ask(self, method: str, path: str, *, headers: dict[str, str], body: bytes | None) -> Answer:
         """Send a request and read its answer; raises OSError."""
-        head = [f"{method} {self._prefix}{path} HTTP/1.1", f"Host: {self._named}"]
-        head += [f"{name}: {value}" for name, value in headers.items()]
-        if body is not None or method in ("POST", "PUT", "PATCH"):
-            head.append(f"Content-Length: {len(body or b'')}")
-        request = "\r\n".join([*head, "", ""]).encode("latin-1") + (body or b"")
+        request = self._request(method, path, headers, body)
         async with self._room:
-            while self._idle:
-                line = self._idle.pop()
-                if not line.is_open:
-                    line.writer.transport.abort()
-                    continue
+            while line := self._kept():
                 try:
-                    return await self._over(line, request)
+                    return await _over(line, request, idle=self._idle)
                 except ConnectionError:
                     # It was closed at the very moment, which is no word on the request.
                     if method not in _AGAIN:
                         raise
-            return await self._over(await self._connect(), request)
+            return await _over(await self._connect(), request, idle=self._idle)
 
-    async def _over(self, line: _Line, request: bytes) -> Answer:
-        kept = False
-        try:
-            line.writer.write(request)
-            await line.writer.drain()
-            answer, kept = await _read(line.reader)
-            return answer
-        except asyncio.IncompleteReadError as fault:
-            raise Cut(str(fault)) from fault
-        except (asyncio.LimitOverrunError, ValueError) as fault:
-            raise OSError(errno.EPROTO, "it does not speak HTTP") from fault
-        finally:
-            if kept:
-                self._idle.append(line)
-            else:
+    @asynccontextmanager
+    async def stream(
+        self, path: str, *, headers: dict[str, str], answer_limit: float
+    ) -> AsyncIterator[tuple[Head, AsyncIterator[bytes]]]:
+        """Ask for something that lasts: the head of the answer, and its content in pieces as they come.
+
+        Raises OSError, while the pieces are read too.
+        """
+        request = self._request("GET", path, headers, None)
+        async with self._lasting:
+            line = await self._connect()
+            try:
+                with _spoken():
+                    line.writer.write(request)
+                    async with asyncio.timeout(answer_limit):
+                        head = await _head(line.reader)
+                yield head, _content(line.reader, head)
+            finally:
                 line.writer.transport.abort()
+
+    def _request(self, method: str, path: str, headers: dict[str, str], body: bytes | None) -> bytes:
+        head = [f"{method} {self._prefix}{path} HTTP/1.1", f"Host: {self._named}"]
+        head += [f"{name}: {value}" for name, value in headers.items()]
+        if body is not None or method in ("POST", "PUT", "PATCH"):
+            head.append(f"Content-Length: {len(body or b'')}")
+        return "\r\n".join([*head, "", ""]).encode("latin-1") + (body or b"")
+
+    def _kept(self) -> _Line | None:
+        """A connection that was kept and is still open."""
+        while self._idle:
+            line = self._idle.pop()
+            if line.is_open:
+                return line
+            line.writer.transport.abort()
+        return None
 
     async def _connect(self) -> _Line:
         loop = asyncio.get_running_loop()
@@ -130,8 +175,36 @@ class Exchange:
         self._idle.clear()
 
 
-async def _read(reader: asyncio.StreamReader) -> tuple[Answer, bool]:
-    """An answer, and whether another may follow on the same connection."""
+async def _over(line: _Line, request: bytes, *, idle: list[_Line]) -> Answer:
+    """Send a request over a connection, which is idle again after a whole answer."""
+    kept = False
+    try:
+        with _spoken():
+            line.writer.write(request)
+            await line.writer.drain()
+            head = await _head(line.reader)
+            content = b"".join([piece async for piece in _content(line.reader, head)])
+        kept = head.keeps
+        return Answer(head, content)
+    finally:
+        if kept:
+            idle.append(line)
+        else:
+            line.writer.transport.abort()
+
+
+@contextmanager
+def _spoken() -> Iterator[None]:
+    """Have what is no HTTP, or not all of it, told as an OSError."""
+    try:
+        yield
+    except asyncio.IncompleteReadError as fault:
+        raise Cut(str(fault)) from fault
+    except (asyncio.LimitOverrunError, ValueError) as fault:
+        raise OSError(errno.EPROTO, "it does not speak HTTP") from fault
+
+
+async def _head(reader: asyncio.StreamReader) -> Head:
     status = 100
     while status < 200:
         version, _, rest = (await reader.readuntil(b"\r\n")).decode("latin-1").strip().partition(" ")
@@ -142,23 +215,23 @@ async def _read(reader: asyncio.StreamReader) -> tuple[Answer, bool]:
         while line := (await reader.readuntil(b"\r\n")).decode("latin-1").strip():
             name, _, value = line.partition(":")
             headers.append((name.lower(), value.strip()))
-    said = dict(headers)
-    kept = version == "HTTP/1.1" and said.get("connection", "").lower() != "close"
-    if "chunked" in said.get("transfer-encoding", "").lower():
-        content = await _chunks(reader)
-    elif "content-length" in said:
-        content = await reader.readexactly(int(said["content-length"]))
-    elif status in (204, 304):
-        content = b""
-    else:
-        content, kept = await reader.read(), False
-    return Answer(status, tuple(headers), content), kept
+    return Head(status, tuple(headers), version)
 
 
-async def _chunks(reader: asyncio.StreamReader) -> bytes:
-    content = bytearray()
-    while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
-        content += (await reader.readexactly(size + 2))[:-2]
-    while (await reader.readuntil(b"\r\n")).strip():
-        pass
-    return bytes(content)
+async def _content(reader: asyncio.StreamReader, head: Head) -> AsyncIterator[bytes]:
+    """The content in pieces as they come."""
+    with _spoken():
+        if head.is_chunked:
+            while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
+                yield (await reader.readexactly(size + 2))[:-2]
+            while (await reader.readuntil(b"\r\n")).strip():
+                pass
+        elif head.length is not None:
+            left = head.length
+            while left:
+                piece = await reader.readexactly(min(left, BLOCK))
+                left -= len(piece)
+                yield piece
+        else:
+            while piece := await reader.read(BLOCK):
+                yield piece
