@@ -404,6 +404,7 @@ def _rights(program: Program) -> list[str]:
     words += [word for name in sorted(program.drop_capabilities) for word in ("--cap-drop", name)]
     words += [word for name in sorted(program.add_capabilities) for word in ("--cap-add", name)]
     words += ["--security-opt", "no-new-privileges"] * program.no_new_privileges
+    words += ["--security-opt", "seccomp=unconfined"] * program.unconfined
     words += [word for device in program.devices for word in ("--device", device)]
     if program.memory is not None:
         words += ["--memory", str(program.memory), "--memory-swap", str(program.memory)]

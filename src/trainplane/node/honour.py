@@ -36,6 +36,7 @@ def asked(pod: Raw) -> Iterator[str]:
             ("Capabilities", bool(own.get("capabilities"))),
             ("ReadOnlyRootFilesystem", bool(own.get("readOnlyRootFilesystem"))),
             ("NoNewPrivileges", own.get("allowPrivilegeEscalation") is False),
+            ("Seccomp", both.get("seccompProfile") is not None),
             ("CPULimits", limits.get("cpu") is not None),
             ("MemoryLimits", limits.get("memory") is not None),
         ):

@@ -19,16 +19,21 @@ class User:
     drop: frozenset[str] = frozenset()
     no_new_privileges: bool = False
     read_only_root: bool = False
+    unconfined: bool = False
 
 
 def user_of(pod: Raw, container: Raw) -> User:
-    """As whom a container runs; raises ConfigError where it would be root and its pod wants nobody to be."""
+    """As whom a container runs; raises ConfigError where its pod wants what cannot be."""
     whole, own = pod["spec"].get("securityContext") or {}, container.get("securityContext") or {}
     both = {**whole, **{key: value for key, value in own.items() if value is not None}}
     uid = both.get("runAsUser")
     if both.get("runAsNonRoot") and uid == 0:
         about = f'(pod: "{identity(pod)}", container: {container["name"]})'
         raise ConfigError(f"container's runAsUser breaks non-root policy {about}")
+    profile = both.get("seccompProfile") or {}
+    if profile.get("type") == "Localhost":
+        where = f"seccompProfile {profile.get('localhostProfile', '')}"
+        raise ConfigError(f"{where} cannot be loaded: nodes have no profiles of their own; use type RuntimeDefault")
     groups = [*(whole.get("supplementalGroups") or ())]
     if whole.get("fsGroup") is not None:
         groups.append(whole["fsGroup"])
@@ -42,4 +47,5 @@ def user_of(pod: Raw, container: Raw) -> User:
         frozenset(capabilities.get("drop") or ()),
         no_new_privileges=own.get("allowPrivilegeEscalation") is False,
         read_only_root=bool(own.get("readOnlyRootFilesystem")),
+        unconfined=profile.get("type") == "Unconfined",
     )

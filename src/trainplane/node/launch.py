@@ -192,6 +192,7 @@ def program(pod: Raw, container: Raw, home: Home, *, view: View, made: Furnished
         add_capabilities=user.add,
         drop_capabilities=user.drop,
         no_new_privileges=user.no_new_privileges,
+        unconfined=user.unconfined,
         cpus=cores(limits.get("cpu")),
         memory=octets(limits.get("memory")),
         cpu_request=cores(requests.get("cpu")) or 0.0,

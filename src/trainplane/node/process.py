@@ -52,6 +52,7 @@ _NOT_HERE = (
     ("ReadOnlyRootFilesystem", "containers can write wherever the user who runs Trainplane can"),
     ("CPULimits", "containers use as many cores as there are"),
     ("NoNewPrivileges", "allowPrivilegeEscalation is not looked at"),
+    ("Seccomp", "containers make every call of the kernel that the user who runs Trainplane may"),
     ("FSGroup", "volumes belong to the user who runs Trainplane"),
     ("HostNetwork", "every pod is in the host's network, at an address of the loopback"),
 )

@@ -110,6 +110,8 @@ class Program:
     drop_capabilities: frozenset[str] = frozenset()
     """Names as the API has them, such as NET_RAW or ALL."""
     no_new_privileges: bool = False
+    unconfined: bool = False
+    """Whether it may make every call of the kernel, and not just those that stay within a container."""
     cpus: float | None = None
     memory: int | None = None
     cpu_request: float = 0.0

@@ -16,11 +16,12 @@ class Found:
     cgroups: int | None
     """The version of the control groups that can be used."""
     has_egress: bool
+    has_filters: bool
 
 
 def abilities(found: Found) -> Sequence[Ability]:
     """One for each thing that a pod can ask for."""
-    return (*_isolation(), *_users(found), *_limits(found), *_network(found))
+    return (*_isolation(), _filters(found), *_users(found), *_limits(found), *_network(found))
 
 
 def _yes(name: str, reason: str, message: str) -> Ability:
@@ -39,6 +40,14 @@ def _isolation() -> Sequence[Ability]:
         _yes("NoNewPrivileges", "Kernel", "allowPrivilegeEscalation: false is honoured"),
         _yes("ShareProcessNamespace", "Namespaces", "containers see each other's processes where the pod says so"),
     )
+
+
+def _filters(found: Found) -> Ability:
+    if found.has_filters:
+        message = "containers are kept from calls of the kernel that reach beyond them, unless they are Unconfined"
+        return _yes("Seccomp", "Kernel", message)
+    message = "containers may make every call of the kernel; use a kernel with CONFIG_SECCOMP_FILTER on x86-64 or arm64"
+    return _no("Seccomp", "NoFilters", message)
 
 
 def _users(found: Found) -> Sequence[Ability]:

@@ -1,5 +1,6 @@
 """The first steps of the fork server, from a fresh interpreter to the first process of its own namespaces."""
 
+import contextlib
 import os
 import resource
 import socket
@@ -42,6 +43,9 @@ def _separate(end: socket.socket, hello: channel.Message, kept: list[int]) -> No
     hello["host_net"] = None if hello["rootless"] else open_namespace("net")
     if hello["rootless"]:
         _become_root(end, hello, kept)
+    # Keys of whoever started the cluster are not for pods; where the kernel has none, there is nothing to keep.
+    with contextlib.suppress(OSError):
+        kernel.leave_session_keys()
     # Its own names and shared memory too: it must be able to come back to them from those of a pod.
     kernel.unshare(kernel.NEW_MOUNT | kernel.NEW_PID | kernel.NEW_UTS | kernel.NEW_IPC)
     if kept:

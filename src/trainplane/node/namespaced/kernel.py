@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import errno
 import os
 import platform
 import struct
@@ -28,11 +29,16 @@ _TIMES = 0x1C00
 """The flags that say when the time of the last access is written."""
 
 PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
 PR_SET_NAME = 15
+_PR_SET_SECCOMP = 22
 PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 
+_KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219, "ppc64le": 271, "s390x": 280}
+_JOIN_SESSION = 1
+_FILTER = 2
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "ppc64le": 203, "s390x": 217}
 _OPENAT2 = 437
 _CLOSE_RANGE = 436
@@ -140,6 +146,28 @@ def prctl(option: int, value: int | bytes) -> None:
     """Change something about this process."""
     number = value if isinstance(value, bytes) else ctypes.c_ulong(value)
     _checked(_libc.prctl(option, number, 0, 0, 0), "prctl")
+
+
+def leave_session_keys() -> None:
+    """Have a keyring for this process and those that it starts, instead of the one of the session it was started in."""
+    number = _KEYCTL.get(platform.machine())
+    if number is not None:
+        _checked(_libc.syscall(number, _JOIN_SESSION, None), "keyctl")
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def can_filter() -> bool:
+    """Whether the kernel takes filters of calls; to be asked for none at all is then a bad address, else a bad word."""
+    return bool(_libc.prctl(_PR_SET_SECCOMP, _FILTER, 0, 0, 0) < 0 and ctypes.get_errno() == errno.EFAULT)
+
+
+def filter_calls(instructions: bytes) -> None:
+    """Let this process, and those that it starts, make only the calls that a filter lets through."""
+    program = _Program(len(instructions) // 8, instructions)
+    _checked(_libc.prctl(_PR_SET_SECCOMP, _FILTER, ctypes.byref(program), 0, 0), "seccomp")
 
 
 def die_with_parent() -> None:

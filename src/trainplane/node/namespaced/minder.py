@@ -162,6 +162,8 @@ def _become(order: Mapping[str, Any], control: socket.socket, doors: list[int]) 
             os.write(door, b"0")
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write(_MORE_LIKELY)
+    # What this process remembers of the fork server is nobody's business in the container, which sees it already.
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     resource.setrlimit(resource.RLIMIT_NOFILE, order["open_files"])
     if order["cpus"]:
         os.sched_setaffinity(0, order["cpus"])
@@ -201,6 +203,11 @@ def _take_identity(order: Mapping[str, Any]) -> None:
                 kernel.prctl(kernel.PR_CAPBSET_DROP, number)
             except OSError:
                 break  # There are no more than these.
+    if order["filter"]:
+        kernel.filter_calls(bytes.fromhex(order["filter"]))
+    else:
+        with contextlib.suppress(OSError):
+            kernel.leave_session_keys()
     if order["may_set_groups"]:
         os.setgroups(order["groups"])
     os.setresgid(order["gid"], order["gid"], order["gid"])

@@ -2,11 +2,12 @@
 
 import json
 import os
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from trainplane.node.namespaced import egress, files, identity
+from trainplane.node.namespaced import egress, files, identity, kernel, seccomp
 from trainplane.node.namespaced.addresses import GATEWAY, NETWORK
 from trainplane.node.namespaced.identity import POD_USER, RANGE, Users
 from trainplane.node.runner import CREATE_ERROR, Box, NotStarted, Program, Stdio
@@ -38,6 +39,11 @@ class Ranges:
         return FIRST + self._numbers[namespace] * RANGE
 
 
+def has_filters() -> bool:
+    """Whether a container can be kept from calls of the kernel on this machine."""
+    return seccomp.is_known(platform.machine()) and kernel.can_filter()
+
+
 class Orders:
     """Writes orders, for a fork server of a given kind."""
 
@@ -49,6 +55,7 @@ class Orders:
         self._has_ranges = has_ranges
         self._has_users = has_users
         self._has_egress = has_egress
+        self._has_filters = has_filters()
 
     def users(self, box: Box) -> Users:
         """Which users of the outside, as the fork server counts, a pod's users are."""
@@ -86,6 +93,9 @@ class Orders:
         for group in groups:
             if mapped and users.outside(group, own=gid) is None:
                 raise NotStarted(CREATE_ERROR, f"the group {group} cannot be had here: the last one is {RANGE - 1}")
+        capabilities = identity.capabilities(
+            add=program.add_capabilities, drop=program.drop_capabilities, privileged=program.privileged
+        )
         shown = (uid, gid) if mapped or box.host_users else owner
         own_files = files.all_files(box, addresses, gateway=GATEWAY, uid=shown[0], gid=shown[1], groups=groups)
         return {
@@ -98,12 +108,17 @@ class Orders:
             "groups": groups,
             "may_set_groups": may_set_groups,
             "maps": [users.map(uid), users.map(gid)] if mapped else None,
-            "capabilities": identity.capabilities(
-                add=program.add_capabilities, drop=program.drop_capabilities, privileged=program.privileged
-            ),
+            "capabilities": capabilities,
             "no_new_privileges": program.no_new_privileges,
+            "filter": self._filter(program, capabilities),
             "plan": self._plan(box, program, owner=owner, home=identity.home_of(uid), own_files=own_files),
         }
+
+    def _filter(self, program: Program, capabilities: Sequence[int]) -> str:
+        """The filter of its calls, in digits; "" where it has none."""
+        if not self._has_filters or program.unconfined or program.privileged:
+            return ""
+        return seccomp.program(platform.machine(), tuple(capabilities)).hex()
 
     def environment(self, box: Box, program: Program, *, uid: int) -> dict[str, str]:
         """The program's variables, with what the pod network needs and a home for those that say nothing of it."""

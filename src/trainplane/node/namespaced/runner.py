@@ -21,7 +21,7 @@ from trainplane.node.namespaced.channel import Message
 from trainplane.node.namespaced.client import ForkServer, Lost, Unable, ranges
 from trainplane.node.namespaced.gateway import Gateway
 from trainplane.node.namespaced.leftovers import Notes, label
-from trainplane.node.namespaced.orders import Orders
+from trainplane.node.namespaced.orders import Orders, has_filters
 from trainplane.node.runner import (
     CREATE_ERROR,
     START_ERROR,
@@ -92,7 +92,7 @@ class NamespacedRunner:
         """What pods can ask for; known after `sweep`."""
         version = self._groups.version if self._groups else None
         has_ranges, has_users = self._ranges is not None, self._server.has_users
-        return abilities(Found(self._rootless, has_ranges, has_users, version, self._egress))
+        return abilities(Found(self._rootless, has_ranges, has_users, version, self._egress, has_filters()))
 
     @property
     def processes(self) -> Sequence[int]:
