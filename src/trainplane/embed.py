@@ -16,8 +16,8 @@ from trainplane.cluster import kubeconfig
 from trainplane.cluster.account_tokens import AccountTokens
 from trainplane.cluster.api import Api
 from trainplane.cluster.audit import AuditLog
-from trainplane.cluster.certificates import Certificates
 from trainplane.cluster.collector import rarely
+from trainplane.cluster.credentials import Credentials, credentials
 from trainplane.cluster.http.app import App, Served
 from trainplane.cluster.http.connections import start
 from trainplane.cluster.http.questions import Access, Questions
@@ -89,21 +89,21 @@ async def embed(config: Config, *, ready: Callable[[Running], Awaitable[None]]) 
 async def running(config: Config) -> AsyncIterator[Running]:
     """A cluster that serves as long as the context lasts."""
     names = (GATEWAY,) if config.machine else ()
-    certificates = Certificates(config.folder / "pki", name=config.name, now=clock.now(), extra_names=names)
+    shown = credentials(config.folder / "pki", name=config.name, now=clock.now(), extra_names=names)
     with Disk(config.folder / "store", now=clock.seconds) as disk, rarely():
         store = Store(disk, now=clock.seconds)
         async with asyncio.TaskGroup() as house:
             house.create_task(store.run(), name="store")
             try:
-                async with _serving(config, store, certificates) as cluster:
+                async with _serving(config, store, shown) as cluster:
                     yield cluster
             finally:
                 store.close()
 
 
 @asynccontextmanager
-async def _serving(config: Config, store: Store, certificates: Certificates) -> AsyncIterator[Running]:
-    authority = certificates.authority.certificate_pem.decode()
+async def _serving(config: Config, store: Store, shown: Credentials) -> AsyncIterator[Running]:
+    authority = shown.authority.decode()
     api = Api(
         store,
         kinds=SERVED_KINDS,
@@ -130,26 +130,25 @@ async def _serving(config: Config, store: Store, certificates: Certificates) -> 
     streams = nodes.streams if nodes else None
     told = partial(Served, measures=use, metrics=loop.metrics.text, audit=audit, streams=streams)
     port = config.port or _last_port(port_file)
-    app, questions, runner, port = await _start(config, api, certificates, port=port, told=told)
+    app, questions, runner, port = await _start(config, api, shown, port=port, told=told)
     try:
         port_file.touch(mode=0o600)
         port_file.write_text(f"{port}\n", encoding="utf-8")
         server = f"https://{config.host}:{port}"
         path = config.folder / KUBECONFIG
-        admin = certificates.admin
         kubeconfig.write(
             path,
             kubeconfig.kubeconfig(
                 config.name,
                 server=server,
-                authority=certificates.authority.certificate_pem,
-                certificate=admin.certificate_pem,
-                key=admin.key_pem,
+                authority=shown.authority,
+                certificate=shown.certificate,
+                key=shown.key,
             ),
         )
         async with AsyncExitStack() as house, asyncio.TaskGroup() as tasks:
             if config.machine and nodes:
-                door = partial(_let_pods_in, runner, (config.host, port), certificates.server_context())
+                door = partial(_let_pods_in, runner, (config.host, port), shown.server_context())
                 await house.enter_async_context(_with_nodes(config, nodes, questions, door=door))
             at_work = (tasks.create_task(loop.run(), name="controllers"), tasks.create_task(use.run(), name="use"))
             try:
@@ -194,7 +193,7 @@ async def _let_pods_in(
 
 
 async def _start(
-    config: Config, api: Api, certificates: Certificates, *, port: int, told: Callable[..., Served]
+    config: Config, api: Api, shown: Credentials, *, port: int, told: Callable[..., Served]
 ) -> tuple[App, Questions, web.ServerRunner, int]:
     """The server, at a port or at any other where that is taken."""
     folder, ground = config.folder / "pki", api.ground
@@ -203,13 +202,13 @@ async def _start(
         stored = ground.find(Key(plural, namespace, name))
         return stored.object["metadata"]["uid"] if stored else None
 
-    accounts = AccountTokens(signing_key(folder), issuer=f"https://kubernetes.default.svc.{config.name}")
+    accounts = AccountTokens(partial(signing_key, folder), issuer=f"https://kubernetes.default.svc.{config.name}")
     identity = Identity(Tokens(folder), accounts, uid=uid)
     access = Access(ground)
     questions = Questions(ground, access=access, identity=identity, accounts=accounts, now=clock.now)
     served = told(api, identity, questions, access, clock.now, __version__, SERVED_KINDS)
     app = App(served, address=f"{config.host}:{port}")
-    tls = certificates.server_context()
+    tls = shown.server_context()
     try:
         runner, bound = await start(app, host=config.host, port=port, tls=tls)
     except OSError:

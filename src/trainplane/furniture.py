@@ -1,11 +1,14 @@
 """Furniture: what every new cluster of our own has, from its namespaces to the built-in runtimes."""
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.resources import files
 
 from trainplane.api.documents import parse
 from trainplane.api.meta import Raw
+from trainplane.api.ref import Ref
+from trainplane.api.trainer import CLUSTER_TRAINING_RUNTIME, GROUP
 from trainplane.cluster.access import AUTHENTICATED
 from trainplane.cluster.api import Api
 from trainplane.cluster.errors import AlreadyExists
@@ -36,9 +39,11 @@ def companions(authority: str) -> list[Raw]:
 async def furnish(api: Api) -> None:
     """Make what every cluster has, where it is missing."""
     spaces: list[Raw] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
-    for group in ((*spaces, *CLUSTER_ROLES, *CLUSTER_ROLE_BINDINGS), (*public(), *runtimes())):
+    for group in ((*spaces, *CLUSTER_ROLES, *CLUSTER_ROLE_BINDINGS), (*public(), *missing_runtimes(api))):
+        # Looked up first: nearly always all of it is there, and to be refused costs as much as to make it.
+        lacking = [raw for raw in group if api.ground.lookup(Ref.of(raw)) is None]
         async with asyncio.TaskGroup() as makers:
-            for raw in group:
+            for raw in lacking:
                 makers.create_task(_ensure(api, raw))
 
 
@@ -64,12 +69,13 @@ def public() -> list[Raw]:
     ]
 
 
-def runtimes() -> list[Raw]:
-    """The built-in runtimes."""
+def missing_runtimes(api: Api) -> Iterator[Raw]:
+    """The built-in runtimes that the cluster has not; each has a file of its name."""
     folder = files("trainplane").joinpath("runtimes")
-    found = sorted(folder.iterdir(), key=lambda file: file.name)
-    texts = [file.read_bytes() for file in found if file.name.endswith(".yaml")]
-    return [document.value for text in texts for document in parse(text).documents]
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        name, _, form = file.name.rpartition(".")
+        if form == "yaml" and api.ground.lookup(Ref(GROUP, CLUSTER_TRAINING_RUNTIME, "", name)) is None:
+            yield from (document.value for document in parse(file.read_bytes()).documents)
 
 
 async def _ensure(api: Api, raw: Raw) -> None:

@@ -205,7 +205,14 @@ def _child(process: "subprocess.Popen[str]") -> int:
     return found[0]
 
 
+def _never_ready(clusters: Clusters) -> None:
+    """Have the next start wait for its last port for ever: nobody writes into that pipe."""
+    clusters.folder().mkdir(parents=True)
+    os.mkfifo(clusters.folder() / "port")
+
+
 def test_the_end_of_a_process_in_the_background_is_reported(clusters: Clusters) -> None:
+    _never_ready(clusters)
     with clusters.foreground("up", "--detach") as process:
         os.kill(_child(process), signal.SIGKILL)
         out, said = process.communicate(timeout=60)
@@ -216,6 +223,7 @@ def test_the_end_of_a_process_in_the_background_is_reported(clusters: Clusters) 
 
 
 def test_ctrl_c_before_it_is_ready_leaves_nothing_behind(clusters: Clusters) -> None:
+    _never_ready(clusters)
     with clusters.foreground("up", "--detach") as process:
         child = _child(process)
         process.send_signal(signal.SIGINT)

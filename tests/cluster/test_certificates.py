@@ -8,16 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trainplane.cluster.certificates import (
-    ADMIN_FILE,
-    AUTHORITY_FILE,
-    SERVING_FILE,
-    Certificates,
-    Pair,
-    client_certificate,
-    names_of,
-    signed_by,
-)
+from trainplane.cluster.certificates import Certificates, Pair, client_certificate, names_of, signed_by
+from trainplane.cluster.credentials import ADMIN_FILE, AUTHORITY_FILE, SERVING_FILE, Credentials, credentials
 from trainplane.cluster.private_files import NotPrivate, private_folder, read_private, write_private
 
 NOW = datetime.fromtimestamp(1_900_000_000, UTC)
@@ -175,3 +167,35 @@ def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(folder)
     with pytest.raises(NotPrivate, match="not a folder"):
         private_folder(tmp_path / "link")
+
+
+def shown(folder: Path, now: datetime = NOW, *names: str) -> Credentials:
+    """What a start finds in a folder, at a time."""
+    return credentials(folder, name="test", now=now, extra_names=names)
+
+
+def test_a_start_finds_what_the_one_before_has_made(folder: Path) -> None:
+    first = shown(folder)
+    about = made(folder)
+    assert first == Credentials(
+        folder, about.authority.certificate_pem, about.admin.certificate_pem, about.admin.key_pem
+    )
+    assert shown(folder) == first
+    assert "PRIVATE" not in repr(first)
+
+
+def test_a_start_renews_what_is_too_old_for_other_names_or_changed(folder: Path) -> None:
+    first = shown(folder)
+    assert shown(folder, NOW + timedelta(days=300)).certificate != first.certificate
+    serving = (folder / SERVING_FILE).read_bytes()
+    assert shown(folder, NOW + timedelta(days=300), "trainer.example.test").folder == folder
+    assert (folder / SERVING_FILE).read_bytes() != serving
+    for file in (ADMIN_FILE, SERVING_FILE, AUTHORITY_FILE, "ca.crt", "checked.json"):
+        shown(folder)
+        (folder / file).write_bytes(b"broken")
+        again = shown(folder)
+        assert again.authority == (folder / "ca.crt").read_bytes()
+        assert signed_by(Pair.read(again.certificate + again.key), made(folder).authority)
+        assert b"broken" not in (folder / file).read_bytes()
+    (folder / SERVING_FILE).unlink()
+    assert shown(folder).server_context().cert_store_stats()["x509_ca"] == 1

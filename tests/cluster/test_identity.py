@@ -27,7 +27,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.tokens = Tokens(folder)
-        self.accounts = AccountTokens(KEY, issuer=ISSUER)
+        self.accounts = AccountTokens(lambda: KEY, issuer=ISSUER)
         self.living = {("serviceaccounts", "ml", "sam"): "u-sam", ("pods", "ml", "p"): "u-p"}
         self.identity = Identity(self.tokens, self.accounts, uid=lambda *key: self.living.get(key))
 
@@ -176,7 +176,8 @@ def test_forged_tokens_are_nobodys(world: World) -> None:
     token = world.grant()["status"]["token"]
     assert world.who(token) is not None
     assert [world.who(forged) for forged in tampered(token)] == [None] * 9
-    other = AccountTokens(ec.generate_private_key(ec.SECP256R1()), issuer=ISSUER)
+    strange = ec.generate_private_key(ec.SECP256R1())
+    other = AccountTokens(lambda: strange, issuer=ISSUER)
     foreign = other.grant({}, ACCOUNT, token_id="j", now=NOW)["status"]["token"]
     assert world.who(foreign) is None
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import jsonschema_rs
 import msgspec
 
 from trainplane.api import rules
@@ -16,6 +15,9 @@ from trainplane.api.problem import Problem, Severity
 from trainplane.api.scalars import whole
 from trainplane.api.schema import openapi, strict_json_schema
 from trainplane.api.structural import fill_defaults
+
+if TYPE_CHECKING:
+    import jsonschema_rs
 
 T = TypeVar("T", bound=Wire)
 
@@ -47,7 +49,10 @@ def acceptable(raw: Any, type_: type[Wire], *, nulls: bool = True) -> bool:
 
 
 @cache
-def _validator(type_: type[Wire]) -> jsonschema_rs.Draft202012Validator:
+def _validator(type_: type[Wire]) -> "jsonschema_rs.Draft202012Validator":
+    # Only here: a cluster starts without it.
+    import jsonschema_rs
+
     return jsonschema_rs.Draft202012Validator(strict_json_schema(type_), validate_formats=True)
 
 

@@ -56,7 +56,8 @@ def record(cluster: Cluster) -> Record | None:
 
 def write_record(cluster: Cluster, record: Record) -> None:
     """Write down that this process serves the cluster."""
-    write_private(cluster.record, msgspec.json.encode(record))
+    # It means nothing after a loss of power: nobody serves then.
+    write_private(cluster.record, msgspec.json.encode(record), durable=False)
 
 
 def stop(cluster: Cluster, keeper: Holder) -> None:

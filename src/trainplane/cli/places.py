@@ -1,7 +1,6 @@
 """What images are on this machine, as the user says it: on the command line, and in a file of settings."""
 
 import os
-import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,12 +69,16 @@ def configured(file: Path | None = None) -> "tuple[ImageMapping, ...]":
     """What the user's settings say of images, in their order; raises Refused with all that is wrong with them."""
     file = file or settings_file()
     try:
-        said = tomllib.loads(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         return ()
     except (OSError, UnicodeDecodeError) as error:
         what = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise Refused(f"{file}: {what}; make it readable, or remove it") from None
+    import tomllib
+
+    try:
+        said = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise Refused(f"{file}: {error}; mend it, or remove it") from None
     wrong = list(_wrong(said, file))

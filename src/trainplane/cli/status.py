@@ -62,7 +62,8 @@ def state(cluster: Cluster) -> dict[str, Any]:
 
 def _certificates(cluster: Cluster) -> dict[str, str | None]:
     """Until when each certificate holds; those with less than a third of their life left are renewed at a start."""
-    from trainplane.cluster.certificates import ADMIN_FILE, AUTHORITY_FILE, SERVING_FILE, Pair
+    from trainplane.cluster.certificates import Pair
+    from trainplane.cluster.credentials import ADMIN_FILE, AUTHORITY_FILE, SERVING_FILE
     from trainplane.cluster.private_files import read_private
 
     ends: dict[str, str | None] = {}

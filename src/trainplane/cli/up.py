@@ -158,29 +158,33 @@ def up(
     trainplane up --name experiments --port 6443
     """
     prepare(cluster)
-    with importing():
-        # All that serves is imported here; below it is only named.
-        import trainplane.embed  # noqa: F401
+
+    def asked() -> Asked:
         from trainplane.node.machine import Settings
 
-    count = nodes if simulate else 0
-    images = (*images, *configured())
-    machine = Settings(nodes, runner, images=images, egress=not no_egress) if nodes and not simulate else None
-    noted = None if audit is None else Path(audit) if audit else cluster.audit
-    config = Asked(port, gates, count, node_cpu, node_memory, node_gpus, noted, records, machine)
-    if detach:
-        _tell(
-            cluster, start(cluster, partial(_serve, cluster, config=config, merge=merge, detached=True)), detached=True
-        )
-        return 0
-    return _serve(cluster, partial(_tell, cluster), config=config, merge=merge)
+        count, known = nodes if simulate else 0, (*images, *configured())
+        machine = Settings(nodes, runner, images=known, egress=not no_egress) if nodes and not simulate else None
+        noted = None if audit is None else Path(audit) if audit else cluster.audit
+        return Asked(port, gates, count, node_cpu, node_memory, node_gpus, noted, records, machine)
+
+    serve = partial(_serve, cluster, asked=asked, merge=merge, detached=detach)
+    if not detach:
+        return serve(partial(_tell, cluster))
+    # The other process loads what serves: this one only waits, and should be gone at once when it has its answer.
+    _tell(cluster, start(cluster, serve), detached=True)
+    return 0
 
 
 @rarely()
 def _serve(
-    cluster: Cluster, ready: Callable[[Ready], None], *, config: Asked, merge: bool, detached: bool = False
+    cluster: Cluster, ready: Callable[[Ready], None], *, asked: Callable[[], Asked], merge: bool, detached: bool
 ) -> int:
     """Serve until a signal; returns the exit code. Raises Refused where there is nothing to serve."""
+    with importing():
+        # All that serves is imported here; below it is only named.
+        import trainplane.embed  # noqa: F401
+
+        config = asked()
     with refusing(cluster, port=config.port):
         return asyncio.run(_until_stopped(cluster, ready, config=config, merge=merge, detached=detached))
 

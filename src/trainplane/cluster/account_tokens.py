@@ -2,19 +2,19 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from trainplane.api.meta import Raw
 from trainplane.api.times import stamp
 from trainplane.cluster.access import SERVICE_ACCOUNT_PREFIX, User, service_account
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric import ec
 
 _ALGORITHM = "ES256"
 _HALF = 32
@@ -82,16 +82,23 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 class AccountTokens:
-    """Signs and verifies the tokens of one cluster's service accounts."""
+    """Signs and verifies the tokens of one cluster's service accounts; cryptography is loaded for the first of them."""
 
-    def __init__(self, key: ec.EllipticCurvePrivateKey, *, issuer: str) -> None:
-        """`key` is on the curve P-256; `issuer` is this API's address, and the audience where none is asked for."""
+    def __init__(self, key: "Callable[[], ec.EllipticCurvePrivateKey]", *, issuer: str) -> None:
+        """`key` reads one on the curve P-256; `issuer` is this API's address, and the audience if none is asked for."""
         self.issuer = issuer
-        self._key = key
-        public = key.public_key().public_bytes(
-            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
-        self._id = _text(hashlib.sha256(public).digest())
+        self._read_key = key
+
+    @cached_property
+    def _key(self) -> "ec.EllipticCurvePrivateKey":
+        return self._read_key()
+
+    @cached_property
+    def _id(self) -> str:
+        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+        public = self._key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        return _text(hashlib.sha256(public).digest())
 
     def grant(
         self,
@@ -135,6 +142,10 @@ class AccountTokens:
 
     def sign(self, claims: Claims) -> str:
         """The token of these claims."""
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
         head = _text(msgspec.json.encode(_Header(_ALGORITHM, self._id)))
         signed = f"{head}.{_text(msgspec.json.encode(claims))}"
         r, s = decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
@@ -142,6 +153,11 @@ class AccountTokens:
 
     def verify(self, token: str, *, now: datetime, audiences: Sequence[str] = ()) -> Claims | None:
         """What a token says, if it is ours, for one of these audiences (the API by default), and holds now."""
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
         try:
             head, body, mark = token.split(".")
             header = msgspec.json.decode(_bytes(head), type=_Header)

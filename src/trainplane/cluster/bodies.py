@@ -1,4 +1,4 @@
-"""The bodies of requests: JSON and YAML read into objects, with the keys that were written twice."""
+"""The bodies of requests: JSON read into objects, with the keys that were written twice."""
 
 import json
 import re
@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-import yaml
 
 from trainplane.cluster.errors import BadRequest
 
-MAX_NODES = 500_000
-"""How many values a body may hold once its aliases are written out."""
 _SHOWN = 30
 
 
@@ -57,70 +54,6 @@ def read_json(data: bytes, *, lenient: bool = False) -> Body:
     except RecursionError:
         raise NotReadable("exceeded max depth") from None
     return Body(again, repeated) if repeated else Body(value)
-
-
-def read_yaml(data: bytes) -> Body:
-    """Read one YAML document; of keys that are written twice the last counts. Raises NotReadable."""
-    lines: list[str] = []
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        raise NotReadable("yaml: invalid UTF-8") from None
-    loader = _Loader(text)
-    try:
-        loader.lines = lines
-        value = loader.get_single_data()
-        if _size(value) > MAX_NODES:
-            raise NotReadable("yaml: document contains excessive aliasing")
-        # JSON and back: keys that are numbers become text, and aliases become copies.
-        return Body(orjson.loads(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)), lines=lines)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f"line {mark.line}: " if mark and mark.line else ""
-        raise NotReadable(f"yaml: {line}{error.problem or 'could not be read'}") from None
-    except (yaml.YAMLError, orjson.JSONEncodeError, orjson.JSONDecodeError, RecursionError, ValueError) as error:
-        if isinstance(error, NotReadable):
-            raise
-        raise NotReadable("yaml: could not be read") from None
-    finally:
-        loader.dispose()
-
-
-class _Loader(yaml.CSafeLoader):
-    """A loader that keeps times as text and notes keys that are there already."""
-
-    lines: list[str]
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """One mapping."""
-        if isinstance(node, yaml.MappingNode):
-            self.flatten_mapping(node)
-            seen: set[str] = set()
-            for key, _ in node.value:
-                if isinstance(key, yaml.ScalarNode):
-                    if key.value in seen:
-                        self.lines.append(f'line {key.start_mark.line + 1}: key "{key.value}" already set in map')
-                    seen.add(key.value)
-        return super().construct_mapping(node, deep=deep)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def _size(value: Any, budget: int = MAX_NODES) -> int:
-    """How many values there are, as far as the budget."""
-    count, waiting = 0, [value]
-    while waiting and count <= budget:
-        each = waiting.pop()
-        count += 1
-        if isinstance(each, dict):
-            waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
-    return count
 
 
 def _json_fault(data: bytes, at: int) -> str:

@@ -13,14 +13,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from trainplane.cluster.access import MASTERS
+from trainplane.cluster.credentials import (
+    ADMIN_FILE,
+    AUTHORITY_CERTIFICATE_FILE,
+    AUTHORITY_FILE,
+    SERVING_FILE,
+    server_context,
+)
 from trainplane.cluster.private_files import private_folder, read_private, write_private
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SERVICE = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
-AUTHORITY_FILE = "ca.pem"
-AUTHORITY_CERTIFICATE_FILE = "ca.crt"
-SERVING_FILE = "serving.pem"
-ADMIN_FILE = "admin.pem"
 ADMIN_NAME = "trainplane-admin"
 
 _AUTHORITY_LIFE = timedelta(days=3650)
@@ -100,8 +103,14 @@ def client_certificate(authority: Pair, *, user: str, groups: Sequence[str] = ()
 
 def fresh(pair: Pair, *, now: datetime) -> bool:
     """Whether a certificate holds now and has a third of its life left."""
+    start, end = lasting(pair)
+    return start <= now < end
+
+
+def lasting(pair: Pair) -> tuple[datetime, datetime]:
+    """From when a certificate holds, and when only a third of its life is left."""
     start, end = pair.certificate.not_valid_before_utc, pair.certificate.not_valid_after_utc
-    return start <= now < end - (end - start) / 3
+    return start, end - (end - start) / 3
 
 
 def signed_by(pair: Pair, authority: Pair) -> bool:
@@ -150,15 +159,14 @@ class Certificates:
         self.admin = self._kept(ADMIN_FILE, now=now)
         return self.serving.certificate != before.certificate
 
+    def lasting(self) -> tuple[datetime, datetime]:
+        """From when, and until when, all of them are fresh."""
+        starts, ends = zip(*map(lasting, (self.authority, self.serving, self.admin)), strict=True)
+        return max(starts), min(ends)
+
     def server_context(self) -> ssl.SSLContext:
         """TLS for serving: clients may show a certificate of this authority, and need not."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(self.folder / SERVING_FILE)
-        context.load_verify_locations(self.authority_certificate)
-        context.verify_mode = ssl.CERT_OPTIONAL
-        context.set_alpn_protocols(["http/1.1"])
-        return context
+        return server_context(self.folder)
 
     def _kept(self, file: str, *, now: datetime) -> Pair:
         """The certificate in a file, if it still serves; else a new one."""

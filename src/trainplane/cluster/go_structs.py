@@ -4,7 +4,6 @@ A type is a line of fields in Go's order. `Name` is a string, `Name#` a number, 
 where nothing is given; a type after `?` is what is pointed to or listed, and after `:` a struct that is always there.
 """
 
-import difflib
 import json
 import re
 from collections.abc import Mapping
@@ -154,6 +153,8 @@ def as_go(value: Any, type_: str) -> Any:
 
 def difference(old: Any, new: Any, type_: str) -> str:
     """What differs between two values, line by line, as refusals of changes show it."""
+    import difflib
+
     before, after = (json.dumps(as_go(each, type_), indent=1).splitlines() for each in (old, new))
     lines = list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]
     return "".join(f"{line}\n" for line in lines)

@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
-
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from typing import TYPE_CHECKING, Any
 
 from trainplane.api.meta import Raw
 from trainplane.cluster.access import User, authenticated
 from trainplane.cluster.account_tokens import AccountTokens, Claims
 from trainplane.cluster.private_files import private_folder, read_private, write_private
 from trainplane.cluster.tokens import Tokens
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric import ec
 
 SIGNING_KEY_FILE = "service-accounts.key"
 Uid = Callable[[str, str, str], str | None]
@@ -23,8 +23,11 @@ Uid = Callable[[str, str, str], str | None]
 _REMEMBERED = 2048
 
 
-def signing_key(folder: Path) -> ec.EllipticCurvePrivateKey:
+def signing_key(folder: Path) -> "ec.EllipticCurvePrivateKey":
     """The key that signs service accounts' tokens, made on first use."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
     path = private_folder(folder) / SIGNING_KEY_FILE
     pem = read_private(path)
     if pem is not None:

@@ -2,19 +2,19 @@
 
 import base64
 import binascii
+import json
 import os
 import ssl
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from trainplane.api.meta import Raw
 from trainplane.api.problem import did_you_mean
-from trainplane.cluster.private_files import write_private
+from trainplane.cluster.private_files import read_private, write_private
 
 MARK = "trainplane.dev"
 """The extension by which our own entries are known again."""
@@ -192,9 +192,29 @@ def kubeconfig(
 
 
 def write(path: Path, config: Raw) -> None:
-    """Put a kubeconfig in place, readable by its owner alone."""
+    """Put a kubeconfig of `kubeconfig` in place, readable by its owner alone, where it is not there already."""
+    text = "".join(f"{line}\n" for line in _lines(config)).encode()
+    if read_private(path) != text:
+        _put(path, text)
+
+
+def _put(path: Path, text: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_private(path, yaml.safe_dump(config, sort_keys=False).encode())
+    write_private(path, text)
+
+
+def _lines(value: Raw) -> Iterator[str]:
+    """An object of nothing but objects, lists of objects and text as YAML; no library is loaded for so little."""
+    for name, item in value.items():
+        if isinstance(item, dict) and item:
+            yield f"{name}:"
+            yield from (f"  {line}" for line in _lines(item))
+        elif isinstance(item, list) and item:
+            yield f"{name}:"
+            for each in item:
+                yield from ((" " if number else "-") + f" {line}" for number, line in enumerate(_lines(each)))
+        else:
+            yield f"{name}: {json.dumps(item)}"
 
 
 def merge_into(path: Path, config: Raw, *, use: bool = False) -> None:
@@ -216,7 +236,7 @@ def merge_into(path: Path, config: Raw, *, use: bool = False) -> None:
         whole[section] = [*others, *config[section]]
     if use or not whole.get("current-context"):
         whole["current-context"] = name
-    write(path, whole)
+    _write_whole(path, whole)
 
 
 def remove_from(path: Path, name: str) -> bool:
@@ -231,8 +251,14 @@ def remove_from(path: Path, name: str) -> bool:
         whole[section] = [each for each in whole.get(section) or () if each.get("name") != name]
     if whole.get("current-context") == name:
         whole["current-context"] = ""
-    write(path, whole)
+    _write_whole(path, whole)
     return True
+
+
+def _write_whole(path: Path, whole: Raw) -> None:
+    import yaml
+
+    _put(path, yaml.safe_dump(whole, sort_keys=False).encode())
 
 
 def _is_ours(whole: Raw, name: str) -> bool:
@@ -244,6 +270,8 @@ def _is_ours(whole: Raw, name: str) -> bool:
 
 
 def _read(path: Path) -> Raw:
+    import yaml
+
     try:
         value = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
     except OSError as fault:

@@ -26,20 +26,25 @@ def private_folder(folder: Path) -> Path:
     return folder
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Put a file in place in one step, on disk before it is seen, readable by its owner alone."""
+def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Put a file in place in one step, on disk before it is seen, readable by its owner alone.
+
+    One that is not `durable` may be empty after a loss of power, and need not be waited for.
+    """
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         os.replace(beside, path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    if durable:
+        _sync_folder(path.parent)
 
 
 def read_private(path: Path) -> bytes | None:

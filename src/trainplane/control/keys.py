@@ -3,11 +3,6 @@
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 
-from cryptography.hazmat.primitives.asymmetric.ec import SECP521R1
-from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as generate_ecdsa
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-
 from trainplane.api.meta import Raw
 
 SSH_SECRET = "-mpi-ssh-auth"  # noqa: S105 - how the name of such a Secret ends
@@ -25,6 +20,12 @@ def generated(raw: Raw, what: tuple[str, ...]) -> Raw:
 
 def ssh_keys(secret: Raw) -> Raw:
     """A Secret with a pair of keys to log in with, a pair for the hosts, and the hosts as they are known by either."""
+    # Only here: few jobs need keys, and a cluster starts without what makes them.
+    from cryptography.hazmat.primitives.asymmetric.ec import SECP521R1
+    from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as generate_ecdsa
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
     job = str(secret["metadata"]["name"]).removesuffix(SSH_SECRET)
     login, host = generate_ecdsa(SECP521R1()), Ed25519PrivateKey.generate()
     lines = [key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH) + b"\n" for key in (login, host)]

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-import yaml
 from aiohttp import web
 from multidict import CIMultiDict
 
@@ -53,25 +52,11 @@ def encoded(body: Any, media: str, *, pretty: bool = False) -> bytes | Pieces:
             return body
         body = orjson.loads(body)
     if media == YAML:
-        return yaml.dump(body, Dumper=_Dumper, allow_unicode=True, width=1_000_000).encode()
+        # Only here: nearly nobody asks for it.
+        from trainplane.cluster.http.yaml_answers import as_yaml
+
+        return as_yaml(body)
     return orjson.dumps(body, option=orjson.OPT_INDENT_2 if pretty else 0)
-
-
-class _Dumper(yaml.CSafeDumper):
-    """YAML as the API server writes it: times in quotes, no references."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
-        """Write everything out."""
-        return True
-
-
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    # Text that reads as something else is put in double quotes, as the API server does.
-    plain = dumper.resolve(yaml.ScalarNode, text, (True, False)) == "tag:yaml.org,2002:str"  # type: ignore[no-untyped-call]
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain and text else '"')
-
-
-_Dumper.add_representer(str, _text)
 
 
 def refusal(error: ApiError, *, media: str = JSON) -> web.Response:

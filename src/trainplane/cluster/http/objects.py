@@ -13,7 +13,7 @@ from trainplane.cluster import options as query_options
 from trainplane.cluster import protobuf
 from trainplane.cluster.access import User
 from trainplane.cluster.api import Api
-from trainplane.cluster.bodies import Body, NotReadable, read_json, read_yaml, unrecognized
+from trainplane.cluster.bodies import Body, NotReadable, read_json, unrecognized
 from trainplane.cluster.errors import BadRequest, MethodNotAllowed, NotFound, UnsupportedMediaType
 from trainplane.cluster.ground import Answer, Call
 from trainplane.cluster.http.answers import NAME, list_in, object_in, respond
@@ -109,7 +109,7 @@ class Objects:
 
     async def _apply(self, asked: Request, call: Call, data: bytes) -> Answer:
         try:
-            body = read_yaml(data)
+            body = _read(data, YAML)
         except NotReadable as fault:
             raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {fault}") from None
         if body.value is not None and not isinstance(body.value, dict):
@@ -185,7 +185,12 @@ def _read(data: bytes, media: str) -> Body:
             raise UnsupportedMediaType(str(error)) from None
         except protobuf.ProtobufError as error:
             raise BadRequest(str(error)) from None
-    return read_yaml(data) if media == YAML else read_json(data)
+    if media == YAML:
+        # Only here: a cluster starts without a reader of YAML.
+        from trainplane.cluster.yaml_bodies import read_yaml
+
+        return read_yaml(data)
+    return read_json(data)
 
 
 def _body(data: bytes, content_type: str, call: Call) -> Body:
