@@ -103,6 +103,9 @@ def test_a_command_runs_beside_the_training(up: Clusters) -> None:
         (("nothing.py",), "nothing.py does not exist; name the script to run"),
         (("--runtime", "plian", "code/train.py"), "there is no runtime plian; did you mean plain?"),
         (("--runtime", "plain", "--elastic", "1:2", "code/train.py"), "runtime plain is not for torch"),
+        (("--runtime", "mlx-distributed", "code/train.py"), "runtime mlx-distributed starts programs with mpirun"),
+        (("-f", "none.yaml"), "none.yaml: No such file or directory; name a document that can be read"),
+        (("-f", "code"), "code: not a regular file"),
     ],
 )
 def test_what_cannot_run_is_refused_in_a_sentence(up: Clusters, words: tuple[str, ...], said: str) -> None:
@@ -121,3 +124,97 @@ def test_a_command_that_does_not_exist_is_told_by_the_job(up: Clusters) -> None:
     assert done.returncode != 0
     assert "the command could not be started" in done.stderr
     assert "no-such-program" in done.stderr
+
+
+DOCUMENT = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: greeting}
+data: {word: hello}
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: greets}
+spec: {runtimeRef: {name: own}, trainer: {command: [sh, -c, "echo $WORD"]}}
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: own, labels: {trainer.kubeflow.org/framework: plain}}
+spec:
+  mlPolicy: {numNodes: 1}
+  template:
+    spec:
+      replicatedJobs:
+        - name: node
+          template:
+            metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+            spec:
+              template:
+                spec:
+                  containers:
+                    - name: node
+                      image: x
+                      env: [{name: WORD, valueFrom: {configMapKeyRef: {name: greeting, key: word}}}]
+"""
+
+
+def test_a_document_is_run_with_all_that_is_in_it_and_again_when_its_job_is_gone(up: Clusters) -> None:
+    (up.home / "job.yaml").write_text(DOCUMENT, encoding="utf-8")
+    assert up.run("run", "-f", "job.yaml").stdout == "node-0 | hello\n"
+    said = up.refusal("run", "-f", "job.yaml")
+    assert said.startswith("there is a job greets already; delete it with: trainplane delete greets, or ")
+    up.run("delete", "greets")
+    (up.home / "job.yaml").write_text(DOCUMENT.replace("word: hello", "word: again"), encoding="utf-8")
+    assert up.run("run", "-f", "job.yaml").stdout == "node-0 | again\n"
+
+
+BROKEN = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: one}
+spec: {runtimeRef: {name: plain}, trainer: {comand: [x], numNodes: two}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(
+            BROKEN,
+            [
+                "job.yaml has 2 errors, and nothing was made:",
+                "job.yaml:4:45: error TP010 spec.trainer.comand: spec.trainer has no field comand",
+                "    did you mean command?",
+                "job.yaml:4:58: error TP012 spec.trainer.numNodes: ",
+            ],
+            id="all problems at once",
+        ),
+        pytest.param(
+            "kind: [",
+            [
+                "job.yaml has 1 error, and nothing was made:",
+                "job.yaml:1:",
+            ],
+            id="no YAML",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+            ["job.yaml has 0 TrainJobs, and `run` watches one; add one, or create what is there with kubectl apply"],
+            id="no job",
+        ),
+        pytest.param(
+            DOCUMENT + "---\napiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n",
+            ["job.yaml: `run` does not know Widget of example.com/v1; create it with kubectl apply, "],
+            id="a kind of others",
+        ),
+    ],
+)
+def test_a_document_that_cannot_run_is_refused_before_a_cluster_is_started(
+    clusters: Clusters, text: str, said: list[str]
+) -> None:
+    (clusters.home / "job.yaml").write_text(text, encoding="utf-8")
+    lines = clusters.refusal("run", "-f", "job.yaml").splitlines()
+    for line, start in zip(lines, said, strict=False):
+        assert line.startswith(start)
+    assert len(lines) >= len(said)
+    assert not clusters.folder().exists()

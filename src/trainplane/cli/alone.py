@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING
 import click
 
 from trainplane.cli.keeper import Record, write_record
-from trainplane.cli.places import configured
 from trainplane.cli.server import Server, Session, answering
 from trainplane.cli.starting import prepare, refusing
 
 if TYPE_CHECKING:
     from trainplane.cli.clusters import Cluster
-    from trainplane.embed import Config
+    from trainplane.embed import Config, Running
     from trainplane.node.images import ImageMapping
 
 TERMINATED = 143
+Work = Callable[[Session], Awaitable[int]]
+Greeting = Callable[["Running"], None]
 
 
-def work_alone(server: Server, work: Callable[[Session], Awaitable[int]], *, images: "tuple[ImageMapping, ...]") -> int:
-    """Start the server's cluster, do the work at it, and stop it; raises Refused.
+def work_alone(
+    server: Server, work: Work, *, images: "tuple[ImageMapping, ...]", greet: Greeting, nodes: int = 1
+) -> int:
+    """Start the server's cluster, greet, do the work at it, and stop it; raises Refused.
 
     It has the one node that `up` has unless it is told otherwise: a pod's logs are there as long as its node is.
     """
@@ -32,19 +35,16 @@ def work_alone(server: Server, work: Callable[[Session], Awaitable[int]], *, ima
     cluster = server.cluster
     if cluster is None:
         raise ValueError("only a cluster of this machine can be started")
-    machine = Settings(1, images=(*images, *configured()))
     prepare(cluster)
-    config = Config(cluster.folder, name=cluster.name, machine=machine)
+    config = Config(cluster.folder, name=cluster.name, machine=Settings(nodes, images=images))
     with answering(), refusing(cluster):
         try:
-            return asyncio.run(_worked(server, cluster, config, work))
+            return asyncio.run(_worked(server, cluster, config, work=work, greet=greet))
         except asyncio.CancelledError:
             raise click.exceptions.Exit(TERMINATED) from None
 
 
-async def _worked(
-    server: Server, cluster: "Cluster", config: "Config", work: Callable[[Session], Awaitable[int]]
-) -> int:
+async def _worked(server: Server, cluster: "Cluster", config: "Config", *, work: Work, greet: Greeting) -> int:
     from trainplane.cli.door import open_door
     from trainplane.cluster.remote import Remote
     from trainplane.embed import running
@@ -59,7 +59,7 @@ async def _worked(
     for word in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(word, end)
     async with running(config) as serving:
-        click.echo(f"no cluster runs, so one does for this job, and ends with it; its data: {cluster.folder}", err=True)
+        greet(serving)
         async with open_door(cluster, serving.api), Remote.connect(serving.kubeconfig) as client:
             write_record(cluster, Record(os.getpid(), serving.server, for_one_job=True))
             try:

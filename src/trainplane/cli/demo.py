@@ -1,6 +1,5 @@
 """`trainplane demo`: a real training on four nodes of this machine, which leaves a model behind and nothing running."""
 
-import asyncio
 import shutil
 import sys
 from importlib.resources import as_file, files
@@ -16,6 +15,7 @@ from trainplane.cli.places import configured
 from trainplane.cli.server import Server, Session
 
 if TYPE_CHECKING:
+    from trainplane.embed import Running
     from trainplane.node.images import ImageMapping
 
 NAME = "demo"
@@ -53,34 +53,33 @@ def demo(environment: Path | None, steps: int) -> int:
     for path in cluster.disposable:
         # Each demo begins with a new cluster; what earlier ones have trained stays.
         shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
-    return asyncio.run(_play(cluster, (*images, _otherwise(environment)), steps))
+    return _play(cluster, (*images, _otherwise(environment)), steps)
 
 
-async def _play(cluster: Cluster, images: "tuple[ImageMapping, ...]", steps: int) -> int:
-    from trainplane.cli.run import outputs, submit_script, watch
-    from trainplane.cluster.private_files import private_folder
-    from trainplane.cluster.remote import Remote
-    from trainplane.embed import Config, running
-    from trainplane.node.machine import Settings
+def _play(cluster: Cluster, images: "tuple[ImageMapping, ...]", steps: int) -> int:
+    from trainplane.cli.alone import work_alone
+    from trainplane.cli.run import packed, submit_script, watch
 
-    private_folder(cluster.folder)
-    machine = Settings(2 * NODES, images=images)
-    _say("1. A cluster of four nodes starts in this process.")
-    async with running(Config(cluster.folder, name=cluster.name, machine=machine)) as serving:
-        _say(f"   it is at {serving.server}, and kubectl can talk to it: export KUBECONFIG={serving.kubeconfig}")
-        _say(f"2. A script of plain torch becomes a TrainJob on {NODES} nodes × {PROCESSES} processes:")
-        _say(f"   trainplane run --nodes {NODES} --nproc {PROCESSES} train.py --steps {steps}")
-        async with Remote.connect(serving.kubeconfig) as client:
-            session = Session(Server(serving.kubeconfig, cluster=cluster), client, "default")
-            with as_file(files("trainplane").joinpath("demo")) as folder:
-                ref = await submit_script(
-                    session, folder / "train.py", ["--steps", str(steps)], **_asked(nodes=NODES, nproc=PROCESSES)
-                )
-            code = await watch(session, ref)
-            kept = outputs(session, ref)
+    with as_file(files("trainplane").joinpath("demo")) as folder:
+        script = folder / "train.py"
+        archive = packed(script)
+
+        def greet(serving: "Running") -> None:
+            _say(f"   it is at {serving.server}, and kubectl can talk to it: export KUBECONFIG={serving.kubeconfig}")
+            _say(f"2. A script of plain torch becomes a TrainJob on {NODES} nodes × {PROCESSES} processes:")
+            _say(f"   trainplane run --nodes {NODES} --nproc {PROCESSES} train.py --steps {steps}")
+
+        async def work(session: Session) -> int:
+            said = _asked(nodes=NODES, nproc=PROCESSES)
+            return await watch(
+                session, await submit_script(session, script, ["--steps", str(steps)], archive=archive, **said)
+            )
+
+        _say("1. A cluster of four nodes starts in this process.")
+        server = Server(cluster.kubeconfig, cluster=cluster, is_stopped=True)
+        code = work_alone(server, work, images=images, greet=greet, nodes=2 * NODES)
     _say("3. The cluster is stopped, and nothing of it runs any more.")
     if code == 0:
-        _say(f"   {kept}")
         _say("Next:")
         _say("   trainplane up --nodes 4 --detach")
         _say("   trainplane run --nodes 2 --nproc 2 your_script.py")

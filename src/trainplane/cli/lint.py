@@ -94,7 +94,7 @@ def read(file: str) -> bytes:
             return sys.stdin.buffer.read(MAX_BYTES + 1)
         # A pipe or a device under a manifest's name would keep us waiting for ever.
         if not stat.S_ISREG(os.stat(file).st_mode) and not file.startswith(("/dev/", "/proc/")):
-            raise UnusableError(f"{file}: not a regular file; send it to the standard input and lint -")
+            raise UnusableError(f"{file}: not a regular file; send it to the standard input, which is called -")
         with open(file, "rb") as stream:
             return stream.read(MAX_BYTES + 1)
     except OSError as error:

@@ -75,7 +75,7 @@ async def _show(session: Session, name: str, wanted: "Wanted", *, follow: bool, 
         from trainplane.cli.story import ended
 
         following = Following(session.client, session.client.streams, ref, wanted)
-        return await ended(session, ref, following, on_line=lambda line: click.echo(tags.line(line)))
+        return (await ended(session, ref, following, on_line=lambda line: click.echo(tags.line(line)))).code
     lines = [line async for line in so_far(session.client, session.client.streams, ref, wanted)]
     if failed_first and (failed := first_failure(pods)):
         lines.sort(key=lambda line: line.pod != failed.pod)

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from trainplane.cli import document
 from trainplane.cli.clusters import Refused
-from trainplane.cli.places import images_option
+from trainplane.cli.places import configured, images_option
 from trainplane.cli.server import Server, Session, of_server
 
 if TYPE_CHECKING:
     from trainplane.api.meta import Raw
     from trainplane.api.ref import Ref
+    from trainplane.embed import Running
     from trainplane.node.images import ImageMapping
     from trainplane.sdk.job import Asked
     from trainplane.sdk.source import Archive
@@ -64,7 +66,7 @@ def _sizes(context: click.Context, option: click.Parameter, value: str) -> tuple
 @click.option("--image", default="", help="The image; that of the runtime by default.")
 @click.option("-e", "--env", multiple=True, metavar="NAME=VALUE", callback=_pairs, help="A variable; again for more.")
 @click.option("--job-name", default="", metavar="NAME", help="What to call the job.")
-@click.option("-f", "--filename", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A document.")
+@click.option("-f", "--filename", metavar="FILE|-", type=click.Path(allow_dash=True), help="A document.")
 @click.option("--detach", "-d", is_flag=True, help="Return when the job is taken.")
 @images_option("--map-image")
 @click.argument("script", required=False)
@@ -97,11 +99,15 @@ def run(
         if given or arguments:
             raise click.UsageError(f"the document says everything: leave out --{(given or ['arguments'])[0]}")
 
+    # Whatever cannot be read is told before a cluster is started for it.
+    objects = document.objects_of(filename) if filename is not None else ()
+    archive = packed(Path(script)) if script is not None else None
+
     async def work(session: Session) -> int:
-        if script is not None:
-            ref = await submit_script(session, Path(script), arguments, **said)
+        if script is not None and archive is not None:
+            ref = await submit_script(session, Path(script), arguments, archive=archive, **said)
         else:
-            ref = await _submit_document(session, filename)
+            ref = await document.send(session, objects)
         if detach:
             click.echo(ref.name)
             click.echo(f"watch it: {session.command(f'logs -f {ref.name}')}", err=True)
@@ -116,26 +122,36 @@ def run(
         raise Refused(f"no cluster runs that could go on with the job; start one with: {server.command('up --detach')}")
     from trainplane.cli.alone import work_alone
 
-    return work_alone(server, work, images=images)
+    def greet(_: "Running") -> None:
+        folder = server.cluster.folder if server.cluster else ""
+        click.echo(f"no cluster runs, so one does for this job, and ends with it; its data: {folder}", err=True)
+
+    return work_alone(server, work, images=(*images, *configured()), greet=greet)
 
 
-async def submit_script(session: Session, script: Path, arguments: Sequence[str], **said: Any) -> "Ref":
-    """Ship the script's folder and make the job."""
-    from trainplane.sdk.job import Asked, Unfit, elastic_runtime, launch_words, name_of, train_job
+def packed(script: Path) -> "Archive":
+    """The script's folder as an archive; raises Refused."""
     from trainplane.sdk.source import NotShipped, pack
 
     if not script.is_file():
         what = "is a folder" if script.is_dir() else "does not exist"
         raise Refused(f"{script} {what}; name the script to run")
-    folder = script.parent
     try:
         with script.open("rb"):
             pass
-        archive = await asyncio.to_thread(pack, folder)
+        return pack(script.parent)
     except OSError as error:
         raise Refused(f"{script}: {error.strerror}; make it readable") from None
     except NotShipped as error:
         raise Refused(str(error)) from None
+
+
+async def submit_script(
+    session: Session, script: Path, arguments: Sequence[str], *, archive: "Archive", **said: Any
+) -> "Ref":
+    """Ship the script's folder and make the job."""
+    from trainplane.sdk.job import Asked, Unfit, elastic_runtime, launch_words, name_of, train_job
+
     runtime = await _runtime(session, said["runtime"] or (ELASTIC_RUNTIME if said["elastic"] else DEFAULT_RUNTIME))
     asked = Asked(
         name=said["job_name"] or name_of(script.name, secrets.token_hex(2)),
@@ -157,7 +173,7 @@ async def submit_script(session: Session, script: Path, arguments: Sequence[str]
         raise Refused(str(error)) from None
     size = f"{len(archive.data) / 1000:.1f} kB" if len(archive.data) > 999 else f"{len(archive.data)} bytes"
     files = f"{archive.files} file{'s' * (archive.files != 1)}"
-    click.echo(f"shipping {folder.resolve()}: {files}, {size} as {archive.name}", err=True)
+    click.echo(f"shipping {script.parent.resolve()}: {files}, {size} as {archive.name}", err=True)
     return await _submit(session, asked, job, archive=archive, own=own)
 
 
@@ -171,9 +187,13 @@ async def _submit(session: Session, asked: "Asked", job: "Raw", *, archive: "Arc
     code = configmap(archive, namespace=asked.namespace)
     with suppress(AlreadyExists):
         await session.client.create(code)
-    if own:
-        await session.client.create(own)
-    made = await session.client.create(job)
+    try:
+        if own:
+            await session.client.create(own)
+        made = await session.client.create(job)
+    except AlreadyExists:
+        todo = f"give this one another --job-name, or delete that: {session.command(f'delete {asked.name}')}"
+        raise Refused(f"there is a job {asked.name} already; {todo}") from None
     owner = {
         "apiVersion": made["apiVersion"],
         "kind": made["kind"],
@@ -187,26 +207,6 @@ async def _submit(session: Session, asked: "Asked", job: "Raw", *, archive: "Arc
     for warning in session.client.take_warnings():
         click.echo(f"warning: {warning}", err=True)
     return Ref.of(made)
-
-
-async def _submit_document(session: Session, file: Path) -> "Ref":
-    """Create every object of a document; the job of it is watched."""
-    from trainplane.api.documents import parse
-    from trainplane.api.ref import Ref
-
-    parsed = parse(file.read_bytes())
-    objects = [document.value for document in parsed.documents if isinstance(document.value, dict)]
-    jobs = [raw for raw in objects if raw.get("kind") in ("TrainJob", "TrainingJob")]
-    if len(jobs) != 1:
-        raise Refused(f"{file} has {len(jobs)} TrainJobs; `run` needs a document with one")
-    refs = []
-    for raw in sorted(objects, key=lambda raw: raw in jobs):
-        metadata = {"namespace": session.home, **(raw.get("metadata") or {})}
-        refs.append(Ref.of(await session.client.create({**raw, "metadata": metadata})))
-    for warning in session.client.take_warnings():
-        click.echo(f"warning: {warning}", err=True)
-    last = refs[-1]
-    return Ref("trainer.kubeflow.org", "TrainJob", last.namespace, last.name)
 
 
 async def _runtime(session: Session, name: str) -> "Raw":

@@ -46,37 +46,15 @@ class Ended(NamedTuple):
         return GONE if self.job is None else self.failure.code if self.failure else 1
 
 
-async def ended(session: Session, ref: Ref, following: Following, *, on_line: Callable[[Line], None]) -> int:
-    """Tell every line until the job ends; returns the exit code."""
-
-    async def tell() -> None:
-        async for line in following.lines():
-            on_line(line)
-
-    telling = asyncio.create_task(tell())
-    try:
-        job = await _last(session, ref, lambda _: None)
-        following.finish()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(telling, DRAIN)
-    finally:
-        telling.cancel()
-        await asyncio.gather(telling, return_exceptions=True)
-    return _ended(job, following).code
-
-
-async def told(session: Session, ref: Ref, following: Following) -> Ended:
-    """Tell the whole story on the terminal: stages and the progress on the standard error, output on the standard."""
-    foot, tags, stages = Foot(), Tags(), Stages()
-
-    def on_line(line: Line) -> None:
-        foot.above(tags.line(line))
-        if (line.rank or line.index) == 0 and (at := progress_of(line.text)):
-            foot.say(f"{ref.name}: {at}")
-
-    def on_change(job: Raw) -> None:
-        if said := stages.take(job):
-            foot.above(click.style(said, dim=True), err=True)
+async def ended(
+    session: Session,
+    ref: Ref,
+    following: Following,
+    *,
+    on_line: Callable[[Line], None],
+    on_change: Callable[[Raw], None] = lambda _: None,
+) -> Ended:
+    """Hand on every line, and the job at each change of it, until it has ended and all that it wrote is told."""
 
     async def tell() -> None:
         async for line in following.lines():
@@ -91,8 +69,26 @@ async def told(session: Session, ref: Ref, following: Following) -> Ended:
     finally:
         telling.cancel()
         await asyncio.gather(telling, return_exceptions=True)
-        foot.clear()
     return _ended(job, following)
+
+
+async def told(session: Session, ref: Ref, following: Following) -> Ended:
+    """Tell the whole story on the terminal: stages and the progress on the standard error, output on the standard."""
+    foot, tags, stages = Foot(), Tags(), Stages()
+
+    def on_line(line: Line) -> None:
+        foot.above(tags.line(line))
+        if line.place == 0 and (at := progress_of(line.text)):
+            foot.say(f"{ref.name}: {at}")
+
+    def on_change(job: Raw) -> None:
+        if said := stages.take(job):
+            foot.above(click.style(said, dim=True), err=True)
+
+    try:
+        return await ended(session, ref, following, on_line=on_line, on_change=on_change)
+    finally:
+        foot.clear()
 
 
 class Stages:

@@ -10,7 +10,7 @@ import click
 from trainplane.sdk.logs import Line
 
 _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_cyan", "bright_magenta", "bright_green")
-_UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f]")
+_UNSHOWN = re.compile(r"\x1b(?!\[[0-9;:]*m)(?:\[[0-?]*[ -/]*[@-~])?|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
 """What a terminal obeys, but for tabs, and for colours that a program chose itself."""
 _STEP = re.compile(r"\b(?:step|iter|iteration|epoch)\b[ =:#]*(\d+)(?:\s*(?:/|of)\s*(\d+))?", re.IGNORECASE)
 _LOSS = re.compile(r"\bloss\b[ =:]*([0-9][0-9.]*(?:e[+-]?\d+)?)", re.IGNORECASE)
@@ -50,7 +50,8 @@ class Tags:
         self._width = max(self._width, len(tag))
         colour = self._colours.setdefault(tag, _COLOURS[len(self._colours) % len(_COLOURS)])
         time = f"{line.time} " if line.time else ""
-        text = _UNSHOWN.sub("", line.text)
+        # A bar that is drawn over and over is shown as it was last.
+        text = _UNSHOWN.sub("", line.text.rpartition("\r")[2])
         end = "\x1b[0m" if "\x1b" in text else ""
         return f"{click.style(tag.ljust(self._width) + ' |', fg=colour)} {time}{text}{end}"
 

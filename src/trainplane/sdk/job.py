@@ -67,6 +67,12 @@ def launch_words(runtime: Raw, script: str, arguments: Sequence[str]) -> tuple[s
 
 def train_job(asked: Asked, runtime: Raw, archive: Archive | None) -> Raw:
     """The TrainJob; with an archive, its pods unpack it before they begin. Raises Unfit."""
+    if archive and look(runtime, "spec", "mlPolicy", "mpi") is not None:
+        # Only the launcher would unpack it; mpirun starts the program on nodes that do nothing but wait in sshd.
+        raise Unfit(
+            f"runtime {runtime['metadata']['name']} starts programs with mpirun, and its workers would not have the "
+            "code; put it into the image or on a volume, and run a TrainJob whose command is mpirun with -f"
+        )
     command = source.command(asked.words) if archive else list(asked.words)
     env = {**(TAGGED if is_torch(runtime) else {"PYTHONUNBUFFERED": "1"}), **asked.env}
     trainer: Raw = {

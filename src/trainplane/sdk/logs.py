@@ -41,6 +41,11 @@ class Line:
     time: str = ""
 
     @property
+    def place(self) -> int:
+        """The rank that `--rank` means: that of the process where the line says it, else that of the node."""
+        return self.index if self.rank is None else self.rank
+
+    @property
     def tag(self) -> str:
         """Who wrote it, in a word."""
         return f"{self.step}-{self.index}" if self.rank is None else f"rank {self.rank}"
@@ -62,7 +67,7 @@ class Wanted:
 
     def of_line(self, line: Line) -> bool:
         """Whether a line is one."""
-        return not self.ranks or (line.index if line.rank is None else line.rank) in self.ranks
+        return not self.ranks or line.place in self.ranks
 
 
 async def so_far(client: Client, streams: Streams, job: Ref, wanted: Wanted) -> AsyncIterator[Line]:
