@@ -1,8 +1,12 @@
 """What is behind volumes, and where containers see them."""
 
 import base64
+import ctypes
 import os
 import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,7 @@ import pytest
 from trainplane.api.meta import Raw
 from trainplane.node.content import File, Missing, files, references
 from trainplane.node.environment import ConfigError
-from trainplane.node.volumes import Owner, Source, failed, host_path, make, mounts, write
+from trainplane.node.volumes import Owner, Source, failed, host_path, make, make_sub_path, mounts, write
 from trainplane.reconcile.view import Ref, View
 
 ME = Owner(os.getuid(), os.getgid())
@@ -213,3 +217,63 @@ def test_a_sub_path_stays_in_its_volume(tmp_path: Path, path: str) -> None:
     (tmp_path / "v" / "link").symlink_to(tmp_path)
     with pytest.raises(ConfigError, match="subPath"):
         mounts({"volumeMounts": [{"name": "v", "mountPath": "/v", "subPath": path}]}, {"v": Source(tmp_path / "v")}, {})
+
+
+@contextmanager
+def changing(folder: Path, victim: Path) -> Iterator[None]:
+    """A folder that is a link to another one every other moment, as a pod that has the volume can make it."""
+    over, aside = threading.Event(), folder.with_name("aside")
+
+    def change() -> None:
+        while not over.is_set():
+            ctypes.CDLL(None).renameat2(-100, bytes(folder), -100, bytes(aside), 2)
+
+    folder.mkdir()
+    aside.symlink_to(victim)
+    (folder / "secret").touch()
+    pod = threading.Thread(target=change)
+    pod.start()
+    try:
+        yield
+    finally:
+        over.set()
+        pod.join()
+
+
+def test_no_part_of_a_volume_is_made_outside_while_its_folders_change(tmp_path: Path) -> None:
+    volume, victim = tmp_path / "volume", tmp_path / "victim"
+    for each in (volume, victim):
+        each.mkdir()
+    with changing(volume / "part", victim):
+        for number in range(1000):
+            with suppress(ConfigError, OSError):
+                make_sub_path(volume, f"part/{number}")
+    assert [path.name for path in victim.iterdir()] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_nothing_outside_is_given_away_while_the_folders_of_a_volume_change(tmp_path: Path) -> None:
+    volume, victim = tmp_path / "volume", tmp_path / "victim"
+    for each in (volume, victim):
+        each.mkdir()
+    (victim / "secret").write_text("mine", encoding="utf-8")
+    (victim / "secret").chmod(0o600)
+    with changing(volume / "part", victim):
+        for _ in range(500):
+            with suppress(OSError):
+                Owner(54321, 54321, 54322).give(volume)
+    found = (victim / "secret").stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (0, 0, 0o600)
+    assert victim.stat().st_uid == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_the_group_of_a_volume_may_write_there(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").touch(mode=0o644)
+    (tmp_path / "link").symlink_to("/nowhere")
+    Owner(54321, 54321, 54322).give(tmp_path)
+    for path, mode in ((tmp_path / "folder", 0o2775), (tmp_path / "folder" / "file", 0o664)):
+        assert (path.stat().st_uid, path.stat().st_gid) == (54321, 54322)
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert (tmp_path / "link").lstat().st_uid == 54321

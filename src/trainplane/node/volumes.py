@@ -4,9 +4,11 @@ import os
 import shutil
 import stat
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import parse
@@ -30,8 +32,7 @@ _CHECKS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """What is behind a volume: a folder or file of the host, or memory."""
 
     path: Path | None
@@ -44,8 +45,7 @@ def failed(volume: str, message: str) -> str:
     return f'MountVolume.SetUp failed for volume "{volume}" : {message}'
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(msgspec.Struct, frozen=True):
     """Whose the files of a pod's volumes are, as the host counts; nobody else's where we are not root."""
 
     uid: int
@@ -56,11 +56,21 @@ class Owner:
         """Let the pod's user have a folder with all that is in it, and its fsGroup write there."""
         if os.geteuid() != 0:
             return
-        for path in (folder, *folder.rglob("*")):
-            os.chown(path, self.uid, self.gid if self.fs_group is None else self.fs_group, follow_symlinks=False)
-            if self.fs_group is not None and not path.is_symlink():
-                mode = path.stat().st_mode
-                path.chmod(mode | (0o2070 if path.is_dir() else 0o060 if mode & 0o200 else 0o040))
+        # Nothing is looked up by a path twice: another pod may have the volume too, and put a link where a folder was.
+        for _, folders, files, at in os.fwalk(folder):
+            for name in (".", *folders, *files):
+                self._give(name, at)
+
+    def _give(self, name: str, at: int) -> None:
+        os.chown(name, self.uid, self.gid if self.fs_group is None else self.fs_group, dir_fd=at, follow_symlinks=False)
+        if self.fs_group is None or stat.S_IFMT(os.lstat(name, dir_fd=at).st_mode) not in (stat.S_IFDIR, stat.S_IFREG):
+            return
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+        try:
+            mode = os.fstat(file).st_mode
+            os.fchmod(file, mode & 0o7777 | (0o2070 if stat.S_ISDIR(mode) else 0o060 if mode & 0o200 else 0o040))
+        finally:
+            os.close(file)
 
 
 def make(pod: Raw, volume: Raw, folder: Path, *, files: Files | None, view: View, claims: Path, owner: Owner) -> Source:
@@ -182,8 +192,33 @@ def make_sub_path(source: Path, sub_path: str) -> None:
             f'subPath "{sub_path}" must stay within the volume; remove ".." and a leading "/"'
         )
     whole = source.resolve()
-    if not place.resolve().is_relative_to(whole):
+    real = place.resolve()
+    if not real.is_relative_to(whole):
         raise environment.ConfigError(f'subPath "{sub_path}" leads out of the volume through a link')
-    if not place.exists():
-        place.mkdir(parents=True, mode=0o755)
-        place.chmod(0o777)
+    if not real.exists() and not _make_folders(whole, real.relative_to(whole).parts):
+        raise environment.ConfigError(f'subPath "{sub_path}" changes while it is looked up')
+
+
+def _make_folders(whole: Path, parts: Sequence[str]) -> bool:
+    """Make what is missing of a path below a volume, the last folder for everybody; False where links are in the way.
+
+    Whoever has the volume mounted may put a link where a folder was just now, so none is followed.
+    """
+    with ExitStack() as opened:
+        at = os.open(whole, os.O_RDONLY | os.O_DIRECTORY)
+        opened.callback(os.close, at)
+        is_new = False
+        for part in parts:
+            try:
+                os.mkdir(part, 0o755, dir_fd=at)
+                is_new = True
+            except FileExistsError:
+                is_new = False
+            try:
+                at = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+            except OSError:
+                return False
+            opened.callback(os.close, at)
+        if is_new:
+            os.fchmod(at, 0o777)
+    return True
