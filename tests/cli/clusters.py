@@ -19,10 +19,10 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.patience import PATIENCE
 from trainplane.cluster.kubeconfig import Target, load
 
-PATIENCE = 60.0
-GRACE = 20.0
+GRACE = 60.0
 """Seconds in which a cluster ends its pods and cleans up after them."""
 
 

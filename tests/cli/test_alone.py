@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clusters import PATIENCE, Clusters
+from tests.cli.clusters import Clusters
+from tests.patience import PATIENCE
 from trainplane.cli.clusters import Refused
 from trainplane.cli.places import configured
 from trainplane.node.images import ImageMapping
@@ -61,7 +62,7 @@ def test_images_are_what_the_settings_say_unless_the_command_line_says_otherwise
 
 @pytest.mark.parametrize(("word", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_nothing_runs_any_more_once_the_command_has_ended(clusters: Clusters, word: int, code: int) -> None:
-    text = script(clusters, "import time\nprint('here', flush=True)\ntime.sleep(60)\n")
+    text = script(clusters, "import time\nprint('here', flush=True)\ntime.sleep(600)\n")
     with clusters.foreground("run", "--runtime", "plain", "--job-name", "long", text) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "node-0 | here\n"
@@ -79,7 +80,7 @@ def _mentions(path: Path, word: str) -> bool:
 
 
 def test_a_cluster_for_one_job_takes_no_other_and_can_be_stopped(clusters: Clusters) -> None:
-    text = script(clusters, "import time\nprint('here', flush=True)\ntime.sleep(60)\n")
+    text = script(clusters, "import time\nprint('here', flush=True)\ntime.sleep(600)\n")
     with clusters.foreground("run", "--runtime", "plain", "--job-name", "long", text) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "node-0 | here\n"

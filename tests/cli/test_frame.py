@@ -11,6 +11,7 @@ from pkgutil import walk_packages
 import pytest
 
 import trainplane as package
+from tests.patience import PATIENCE
 from trainplane import __version__
 from trainplane.api.problem import Rule
 from trainplane.cli.group import load
@@ -26,7 +27,7 @@ def trainplane(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "trainplane", *args],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={**os.environ, **env},
         check=False,
     )
@@ -42,7 +43,7 @@ def test_version_loads_nothing_it_does_not_need() -> None:
         [sys.executable, "-X", "importtime", "-m", "trainplane", "--version"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     ).stderr
     modules = {line.rpartition("|")[2].strip().partition(".")[0] for line in loaded.splitlines()}
@@ -126,7 +127,7 @@ def _run_in(tmp_path: Path, body: str, **env: str) -> subprocess.CompletedProces
         [sys.executable, str(script)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={**os.environ, **env},
         check=False,
     )
@@ -173,7 +174,7 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path, lines: int) -> None:
         process.stdout.close()
         process.stdin.close()
         assert process.stderr.read() == b""
-        assert process.wait(60) == 141
+        assert process.wait(PATIENCE) == 141
 
 
 def test_a_full_disk_is_one_line() -> None:
@@ -185,7 +186,7 @@ def test_a_full_disk_is_one_line() -> None:
             stdout=full,
             stderr=subprocess.PIPE,
             env=BUFFERED,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
     assert answer.returncode == 74

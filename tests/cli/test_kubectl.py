@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.cli.clusters import Clusters, need_kubectl
+from tests.patience import PATIENCE
 
 
 def test_words_and_exit_codes_pass_through(clusters: Clusters) -> None:
@@ -40,7 +41,7 @@ def test_where_there_is_no_kubectl_it_says_how_to_get_one(clusters: Clusters, tm
         env={**clusters.environment, "PATH": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 1

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 GOOD = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -26,7 +28,7 @@ def lint(*args: str | Path, given: str = "", **env: str) -> subprocess.Completed
         input=given,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={**os.environ, **env},
         check=False,
     )
@@ -160,7 +162,7 @@ def test_colour_is_for_terminals_only() -> None:
             stdout=slave,
             env={**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm", **env},
         )
-        process.communicate(BAD.encode(), timeout=60)
+        process.communicate(BAD.encode(), timeout=PATIENCE)
         os.close(slave)
         shown = os.read(master, 65536)
         os.close(master)
@@ -173,7 +175,7 @@ def test_lint_loads_nothing_it_does_not_need() -> None:
         input=GOOD,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     ).stderr
     modules = {line.rpartition("|")[2].strip().partition(".")[0] for line in loaded.splitlines()}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clusters import PATIENCE, Clusters
+from tests.cli.clusters import Clusters, eventually
+from tests.patience import PATIENCE
 
 # Two ranks in one pod, as torchrun starts them, each busy in a function of its own.
 SCRIPT = """\
@@ -22,7 +23,8 @@ def busy_as_1(until):
         sum(range(1000))
 
 if "RANK" in os.environ:
-    globals()[f"busy_as_{os.environ['RANK']}"](time.time() + 120)
+    open(f"{os.environ['TRAINPLANE_OUTPUT']}/rank-{os.environ['RANK']}", "w").close()
+    globals()[f"busy_as_{os.environ['RANK']}"](time.time() + 600)
 else:
     words = [sys.executable, __file__]
     for each in [subprocess.Popen(words, env={**os.environ, "RANK": str(rank)}) for rank in range(2)]:
@@ -32,14 +34,16 @@ ANNOTATION = "ome.io/profiling-enabled=true"
 
 
 def started(clusters: Clusters, name: str, *words: str) -> None:
-    """A job of this name that runs."""
+    """A job of this name, both of whose ranks run."""
     script = clusters.home / "code" / "train.py"
     script.parent.mkdir(exist_ok=True)
     script.write_text(SCRIPT, encoding="utf-8")
     clusters.run("run", "--runtime", "plain", "--job-name", name, "--detach", *words, str(script))
     selector = f"jobset.sigs.k8s.io/jobset-name={name}"
-    clusters.kubectl("wait", "--for=create", "pod", "-l", selector, f"--timeout={PATIENCE:.0f}s")
-    clusters.kubectl("wait", "--for=condition=Ready", "pod", "-l", selector, f"--timeout={PATIENCE:.0f}s")
+    clusters.kubectl("wait", "--for=create", "pod", "-l", selector, f"--timeout={PATIENCE / 2:.0f}s")
+    clusters.kubectl("wait", "--for=condition=Ready", "pod", "-l", selector, f"--timeout={PATIENCE / 2:.0f}s")
+    output = clusters.folder() / "jobs" / "default" / name / "output"
+    eventually(lambda: all((output / f"rank-{rank}").exists() for rank in range(2)), "the start of both ranks")
 
 
 @pytest.mark.parametrize("runner", ["auto", "process"])

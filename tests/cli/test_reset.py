@@ -8,6 +8,7 @@ import sys
 import yaml
 
 from tests.cli.clusters import Clusters, fetch
+from tests.patience import PATIENCE
 from trainplane.furniture import NAMESPACES
 
 
@@ -67,7 +68,7 @@ def test_who_says_no_at_the_terminal_keeps_everything(clusters: Clusters) -> Non
             stderr=subprocess.PIPE,
         ) as process:
             os.write(ours, b"n\n")
-            _, said = process.communicate(timeout=60)
+            _, said = process.communicate(timeout=PATIENCE)
     finally:
         os.close(ours)
         os.close(theirs)

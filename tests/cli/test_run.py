@@ -3,12 +3,12 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.cli.clusters import PATIENCE, Clusters
+from tests.cli.clusters import Clusters, eventually
+from tests.patience import PATIENCE
 
 SCRIPT = """\
 import os, pathlib, sys
@@ -20,7 +20,7 @@ FAILING = """\
 import os, sys, time
 if os.environ["JOB_COMPLETION_INDEX"] == "1":
     import no_such_module
-time.sleep(30)
+time.sleep(600)
 """
 
 
@@ -67,13 +67,13 @@ def test_the_first_rank_that_fails_is_named_with_its_last_lines_and_what_to_do(u
     assert '"reason":"ImportError"' in told
     assert '"message":"import error, exit code 1"' in told
     assert "no_such_module" not in told
-    events = up.kubectl("get", "events", "--field-selector", "reason=TrainJobFailed")
-    assert "failed first: import error, exit code 1" in events
+    events = ("get", "events", "--field-selector", "reason=TrainJobFailed")
+    eventually(lambda: "failed first: import error, exit code 1" in up.kubectl(*events), "an event of that")
     assert "(import error, exit code 1) ended with exit code 1" in up.run("why", "boom").stdout
 
 
 def test_ctrl_c_stops_the_job_and_leaves_nothing(up: Clusters) -> None:
-    script = folder(up, "import time\nprint('here', flush=True)\ntime.sleep(60)\n")
+    script = folder(up, "import time\nprint('here', flush=True)\ntime.sleep(600)\n")
     words = [sys.executable, "-m", "trainplane", "run", "--runtime", "plain", "--job-name", "long", str(script)]
     with subprocess.Popen(
         words, cwd=up.home, env=up.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
@@ -82,16 +82,13 @@ def test_ctrl_c_stops_the_job_and_leaves_nothing(up: Clusters) -> None:
         assert running.stdout.readline() == "node-0 | here\n"
         running.send_signal(signal.SIGINT)
         assert running.wait(PATIENCE) == 130
-    until = time.monotonic() + PATIENCE
-    while "No resources found" not in (left := up.kubectl("get", "pods,trainjobs")) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert "No resources found" in left
+    eventually(lambda: "No resources found" in up.kubectl("get", "pods,trainjobs"), "the end of the job and its pods")
 
 
 def test_a_command_runs_beside_the_training(up: Clusters) -> None:
-    script = folder(up, "import time\ntime.sleep(60)\n")
+    script = folder(up, "import time\ntime.sleep(600)\n")
     name = up.run("run", "--runtime", "plain", "--job-name", "long", "--detach", str(script)).stdout.strip()
-    up.kubectl("wait", "--for=condition=Ready", "pod", "--all", f"--timeout={PATIENCE:.0f}s")
+    up.kubectl("wait", "--for=condition=Ready", "pod", "--all", f"--timeout={PATIENCE / 2:.0f}s")
     done = up.run("exec", name, "--", "sh", "-c", "cat part.txt; exit 7", code=7)
     assert done.stdout == "shipped"
     assert up.refusal("exec", "--rank", "3", name, "--", "true") == "job long has no pod at rank 3; there are 0"

@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from tests.cli.clusters import Clusters, fetch
+from tests.patience import PATIENCE
 from trainplane.furniture import NAMESPACES
 
 
@@ -64,7 +65,7 @@ def test_whoever_talks_nonsense_at_the_door_harms_nobody(clusters: Clusters) -> 
     try:
         for words in (b"", b"\n", b"open!\n", b"[1]\n", b'{"restore": 5}\n', b"x" * 200_000 + b"\n"):
             with socket.socket(socket.AF_UNIX) as visitor:
-                visitor.settimeout(60)
+                visitor.settimeout(PATIENCE)
                 # The address of a socket has room for about a hundred characters, and test folders are deep.
                 visitor.connect(f"/proc/self/fd/{folder}/door")
                 with suppress(BrokenPipeError, ConnectionResetError):
@@ -94,7 +95,7 @@ def test_down_leaves_a_process_alone_that_only_has_the_same_number(clusters: Clu
     clusters.up()
     clusters.run("down")
     lock = clusters.folder() / "store" / "lock"
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as other:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as other:
         try:
             lock.write_text(
                 json.dumps({"pid": other.pid, "host": socket.gethostname(), "since": "2026-01-01T00:00:00+00:00"})

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.cli.clusters import Clusters, eventually, fetch, need_kubectl
+from tests.patience import PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def test_it_serves_until_it_is_told_to_stop(clusters: Clusters, word: signal.Sig
         assert line == f"export KUBECONFIG={clusters.folder() / 'kubeconfig'}\n"
         assert fetch(clusters.target(), "/api/v1/namespaces/default")[0] == 200
         process.send_signal(word)
-        rest, said = process.communicate(timeout=60)
+        rest, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert rest == ""
     assert said.splitlines()[-2:] == ["stopping", f"stopped; the data stays in {clusters.folder()}"]
@@ -41,7 +42,7 @@ def test_it_stops_where_nobody_reads_what_it_says(clusters: Clusters) -> None:
     with clusters.foreground("up") as process:
         assert process.stdout
         process.stdout.close()
-        assert process.wait(60) == 141
+        assert process.wait(PATIENCE) == 141
     assert clusters.state()["running"] is False
 
 
@@ -76,7 +77,7 @@ def test_the_line_to_paste_works_as_it_is(clusters: Clusters) -> None:
         env=clusters.environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert (done.stdout, done.stderr) == ("namespace/default\n", "")
@@ -215,7 +216,7 @@ def test_the_end_of_a_process_in_the_background_is_reported(clusters: Clusters) 
     _never_ready(clusters)
     with clusters.foreground("up", "--detach") as process:
         os.kill(_child(process), signal.SIGKILL)
-        out, said = process.communicate(timeout=60)
+        out, said = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (1, "")
     assert said == (
         f"Error: cluster trainplane ended with signal 9 before it was ready; the log is {clusters.folder() / 'log'}\n"
@@ -227,7 +228,7 @@ def test_ctrl_c_before_it_is_ready_leaves_nothing_behind(clusters: Clusters) -> 
     with clusters.foreground("up", "--detach") as process:
         child = _child(process)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, "")
     assert not Path(f"/proc/{child}").exists()
 
