@@ -78,7 +78,7 @@ def test_the_command_unpacks_and_becomes_the_program(tmp_path: Path) -> None:
     work.mkdir()
     words = command([sys.executable, "train.py", "a b", "$(x)"], python=sys.executable)
     words = [word.replace(MOUNT, str(place)) for word in words]
-    done = subprocess.run(words, cwd=work, capture_output=True, text=True, check=True, timeout=20)
+    done = subprocess.run(words, cwd=work, capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout == "lib/a.txt ['a b', '$(x)']\n"
 
 
