@@ -54,7 +54,7 @@ def runtime(name: str, framework: str, *, seconds: str = "1", exit_code: str = "
 
 runtime("quick", "torch")
 runtime("failing", "torch", exit_code="3")
-runtime("slow", "torch", seconds="60")
+runtime("slow", "torch", seconds="600")
 runtime("torchtune-llama3.2-1b", "torchtune", initializer=True)
 trainer = TrainerClient()
 
@@ -96,9 +96,9 @@ def a_function_is_trained_to_its_end() -> None:
     assert spec["runtimeRef"]["apiGroup"] == "trainer.kubeflow.org"
     assert spec["trainer"]["numNodes"] == 2
     assert "torchrun" in spec["trainer"]["command"][-1]
-    job = trainer.wait_for_job_status(name, status={"Running", "Complete"}, timeout=40, polling_interval=0.25)
+    job = trainer.wait_for_job_status(name, status={"Running", "Complete"}, timeout=120, polling_interval=0.25)
     assert job.num_nodes == 2
-    job = trainer.wait_for_job_status(name, timeout=60, polling_interval=0.5)
+    job = trainer.wait_for_job_status(name, timeout=120, polling_interval=0.5)
     assert job.status == "Complete"
     assert sorted(step.name for step in job.steps) == ["node-0", "node-1"]
     assert {step.status for step in job.steps} == {"Succeeded"}
@@ -108,7 +108,7 @@ def a_function_is_trained_to_its_end() -> None:
 
 def a_running_job_is_seen_running() -> None:
     name = trainer.train(runtime=trainer.get_runtime("slow"), trainer=CustomTrainer(func=train, func_args={"rate": 1}))
-    job = trainer.wait_for_job_status(name, status={"Running"}, timeout=40, polling_interval=0.25)
+    job = trainer.wait_for_job_status(name, status={"Running"}, timeout=120, polling_interval=0.25)
     assert job.status == "Running"
     assert name in [each.name for each in trainer.list_jobs()]
     assert [each.name for each in trainer.list_jobs(runtime=trainer.get_runtime("slow"))] == [name]
@@ -119,7 +119,7 @@ def a_running_job_is_seen_running() -> None:
 
 def a_failure_is_told() -> None:
     name = trainer.train(runtime="failing", trainer=CustomTrainer(func=train, func_args={"rate": 1}))
-    job = trainer.wait_for_job_status(name, status={"Failed"}, timeout=60, polling_interval=0.5)
+    job = trainer.wait_for_job_status(name, status={"Failed"}, timeout=120, polling_interval=0.5)
     assert job.status == "Failed"
     trainer.delete_job(name)
 
@@ -159,7 +159,7 @@ def a_container_with_options() -> None:
     assert raw["metadata"]["labels"]["team"] == "a"
     assert raw["spec"]["activeDeadlineSeconds"] == 600
     assert raw["spec"]["trainer"]["command"] == ["python"]
-    job = trainer.wait_for_job_status("with-options", timeout=60, polling_interval=0.5)
+    job = trainer.wait_for_job_status("with-options", timeout=120, polling_interval=0.5)
     assert job.status == "Complete"
     events = trainer.get_job_events("with-options")
     assert all(event.reason for event in events)

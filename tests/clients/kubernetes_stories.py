@@ -101,7 +101,7 @@ def a_watch() -> None:
     worker.start()
     watcher, seen = watch.Watch(), []
     for event in watcher.stream(
-        core.list_namespaced_config_map, "default", resource_version=version, timeout_seconds=20
+        core.list_namespaced_config_map, "default", resource_version=version, timeout_seconds=120
     ):
         seen.append((event["type"], event["object"].metadata.name))
         if event["type"] == "DELETED":
@@ -137,7 +137,7 @@ def a_job_runs_to_its_end() -> None:
     body = client.V1Job(metadata=client.V1ObjectMeta(name="job"), spec=client.V1JobSpec(template=template))
     batch.create_namespaced_job("default", body)
     watcher = watch.Watch()
-    chosen = {"field_selector": "metadata.name=job", "timeout_seconds": 30}
+    chosen = {"field_selector": "metadata.name=job", "timeout_seconds": 120}
     for event in watcher.stream(batch.list_namespaced_job, "default", **chosen):
         if event["object"].status.succeeded:
             watcher.stop()

@@ -31,7 +31,7 @@ def told(name: str, folder: Path) -> dict[str, str]:
     with Cluster(folder / "cluster", nodes=2) as cluster:
         environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "KUBECONFIG": str(cluster.kubeconfig)}
         done = subprocess.run(
-            [python, HERE / f"{name}_stories.py"], env=environ, capture_output=True, text=True, timeout=240, check=False
+            [python, HERE / f"{name}_stories.py"], env=environ, capture_output=True, text=True, timeout=600, check=False
         )
     assert done.returncode == 0, done.stderr
     found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])

@@ -34,7 +34,7 @@ def test_pods_are_talked_to(clusters: Clusters, client: str) -> None:
     kubeconfig = str(clusters.folder() / "kubeconfig")
     environ = {"PATH": os.environ["PATH"], "HOME": str(clusters.home), "KUBECONFIG": kubeconfig}
     done = subprocess.run(
-        [python, HERE / "stream_stories.py"], env=environ, capture_output=True, text=True, timeout=200, check=False
+        [python, HERE / "stream_stories.py"], env=environ, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     failed = {name: told for name, told in json.loads(done.stdout.splitlines()[-1]).items() if told}
