@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.patience import PATIENCE
 from trainplane.embed import Config, running
 
 KUBECTL = shutil.which("kubectl", path=str(Path(sys.executable).parent)) or ""
@@ -37,12 +38,12 @@ class Cluster(threading.Thread):
 
     def __enter__(self) -> "Cluster":
         self.start()
-        assert self._ready.wait(20)
+        assert self._ready.wait(PATIENCE)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stopped.set)
-        self.join(20)
+        self.join(PATIENCE)
 
 
 class Kubectl:
@@ -64,7 +65,7 @@ class Kubectl:
             text=True,
             capture_output=True,
             env=self._environment | environment,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == code, done.stdout + done.stderr

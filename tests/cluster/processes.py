@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-READY = 30.0
+from tests.patience import PATIENCE
 
 
 class Process:
@@ -33,7 +33,7 @@ class Process:
         with self.log.open("wb") as log:
             command = [sys.executable, "-m", "trainplane", "up", "--data", str(self.folder)]
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        end = time.monotonic() + READY
+        end = time.monotonic() + PATIENCE
         while "is ready" not in self.log.read_text():
             assert self.is_up, self.log.read_text()
             assert time.monotonic() < end, "it does not come up"
@@ -43,10 +43,10 @@ class Process:
         """End it as a lost power line does."""
         assert self._process
         self._process.kill()
-        self._process.wait(READY)
+        self._process.wait(PATIENCE)
 
     def stop(self) -> None:
         """End it as Ctrl-C does."""
         if self._process and self.is_up:
             self._process.terminate()
-            self._process.wait(READY)
+            self._process.wait(PATIENCE)

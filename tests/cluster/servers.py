@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 
+from tests.patience import STORY
 from trainplane.cluster.kubeconfig import load
 from trainplane.embed import Config, Running, running
 
@@ -52,4 +53,4 @@ def serve(folder: Path, story: Callable[[Caller], Awaitable[None]]) -> None:
             async with aiohttp.ClientSession() as session:
                 await story(Caller(cluster, session, target.client_context()))
 
-    asyncio.run(asyncio.wait_for(play(), 60))
+    asyncio.run(asyncio.wait_for(play(), STORY))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.apis import api, config_map, pod
+from tests.patience import PATIENCE
 from trainplane.api.kinds import kind_of
 from trainplane.api.ref import Ref
 from trainplane.cluster.api import Api
@@ -228,7 +229,7 @@ def test_a_watch_sees_what_enters_and_leaves_its_selection() -> None:
         await made.create(config_map())
         for labels in ({"l": "1"}, {"l": "1", "m": "1"}, {"l": "2"}):
             await made.patch(A, Patch.merge({"metadata": {"labels": labels}}))
-        await asyncio.wait_for(watching, 5)
+        await asyncio.wait_for(watching, PATIENCE)
         assert seen == [("ADDED", {"l": "1"}), ("MODIFIED", {"l": "1", "m": "1"}), ("DELETED", {"l": "1", "m": "1"})]
 
     run(story)

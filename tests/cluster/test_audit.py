@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 
 from tests.cluster.servers import Caller
+from tests.patience import STORY
 from trainplane.cluster.audit import KEPT, AuditLog
 from trainplane.cluster.kubeconfig import load
 from trainplane.embed import Config, running
@@ -45,7 +46,7 @@ def test_every_request_is_a_line_without_what_was_sent(tmp_path: Path) -> None:
             )
             assert "Warning" not in headers
 
-    asyncio.run(asyncio.wait_for(play(), 60))
+    asyncio.run(asyncio.wait_for(play(), STORY))
     made, read, gone, version, _, pod = lines(file)
     assert (made["verb"], made["resource"], made["namespace"], made["name"], made["code"]) == (
         *("create", "secrets", "default", "s"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from trainplane.cluster.exchange import Answer, Cut, Exchange
 
 
@@ -41,7 +42,7 @@ class Server:
 async def asked(server: Server) -> AsyncIterator[Exchange]:
     serving = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     port = serving.sockets[0].getsockname()[1]
-    exchange = Exchange(f"http://127.0.0.1:{port}/base/", tls=None, name="", connect_limit=5, widest=2)
+    exchange = Exchange(f"http://127.0.0.1:{port}/base/", tls=None, name="", connect_limit=PATIENCE, widest=2)
     try:
         yield exchange
     finally:
@@ -53,7 +54,7 @@ async def asked(server: Server) -> AsyncIterator[Exchange]:
 def played(answers: list[bytes | None], play: Callable[[Exchange, Server], Coroutine[Any, Any, None]]) -> None:
     async def all_of_it() -> None:
         server = Server(answers)
-        async with asyncio.timeout(20), asked(server) as exchange:
+        async with asyncio.timeout(PATIENCE), asked(server) as exchange:
             await play(exchange, server)
 
     asyncio.run(all_of_it())

@@ -153,7 +153,7 @@ def test_pods_are_shown_labelled_and_patched(kubectl: Kubectl) -> None:
         ("run made --image=example.test/c:1", "pod/made created"),
         ("get all", "pod/p"),
         ("events -n kube-public", "No events found"),
-        ("wait --for=jsonpath={.status.phase}=Active ns/default --timeout=20s", "condition met"),
+        ("wait --for=jsonpath={.status.phase}=Active ns/default --timeout=60s", "condition met"),
         ("get pods -o custom-columns=N:.metadata.name,P:.status.phase", "Pending"),
         ("get pods --sort-by=.metadata.name", "NAME"),
         ("get cm --chunk-size=1", "kube-root-ca.crt"),

@@ -1,10 +1,12 @@
 """The real kubectl asks who may do what: tokens, roles that add up others, warnings of pod security, autoscalers."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.cluster.kubectls import KUBECTL, MISSING, Kubectl, serving
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(not KUBECTL, reason=MISSING)
 
@@ -56,11 +58,15 @@ def test_a_token_is_created_and_lets_its_account_in(kubectl: Kubectl) -> None:
 
 def test_a_role_that_adds_up_others_shows_their_rules_and_allows_them(kubectl: Kubectl) -> None:
     kubectl("apply -f -", given=ROLES)
-    kubectl("wait --for=jsonpath={.rules[0].resources[0]}=configmaps clusterrole/whole --timeout=10s")
+    kubectl("wait --for=jsonpath={.rules[0].resources[0]}=configmaps clusterrole/whole --timeout=60s")
     assert "configmaps" in kubectl.told("describe clusterrole whole")
     kubectl("create clusterrolebinding whole --clusterrole=whole --user=ann")
     assert kubectl.told("auth can-i get configmaps --as=ann").strip() == "yes"
     kubectl("label clusterrole piece part-")
+    end = time.monotonic() + PATIENCE
+    while "configmaps" in kubectl("get clusterrole whole -o jsonpath={.rules}").stdout:
+        assert time.monotonic() < end, "the rules of the whole do not follow those of its pieces"
+        time.sleep(0.1)
     assert kubectl.told("auth can-i get configmaps --as=ann", code=1).strip() == "no"
 
 

@@ -1,11 +1,13 @@
 """The troubleshooting commands of the OME document, as people paste them; placeholders get what to read instead."""
 
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.cluster.kubectls import KUBECTL, MISSING, Kubectl, serving
+from tests.patience import PATIENCE
 from tests.places import need_shared
 
 pytestmark = pytest.mark.skipif(not KUBECTL, reason=MISSING)
@@ -80,20 +82,27 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     with serving(tmp_path_factory.mktemp("documents")) as run:
         run("apply -f -", given=WORLD)
         run("patch node gpu-node-1 --subresource=status --type=merge -p", STATUS)
-        run("wait --for=jsonpath={.status.active}=1 job/training-worker --timeout=20s")
-        run("wait --for=create jobset/training --timeout=20s")
+        run("wait --for=jsonpath={.status.active}=1 job/training-worker --timeout=60s")
+        run("wait --for=create jobset/training --timeout=60s")
         yield run
+
+
+def told_at_last(kubectl: Kubectl, words: str, seen: str, *, code: int = 0) -> None:
+    """Ask until it is told: controllers and the scheduler say what they find in their own time."""
+    end = time.monotonic() + PATIENCE
+    while seen not in (told := kubectl.told(words, code=code)):
+        assert time.monotonic() < end, told
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_troubleshooting_command(kubectl: Kubectl, words: str) -> None:
     seen, code = COMMANDS[words]
-    assert seen in kubectl.told(words, code=code)
+    told_at_last(kubectl, words, seen, code=code)
 
 
 def test_what_the_scheduler_says_is_in_events(kubectl: Kubectl) -> None:
-    told = kubectl("get events --field-selector=reason=FailedScheduling").stdout
-    assert "0/1 nodes are available" in told
+    told_at_last(kubectl, "get events --field-selector=reason=FailedScheduling", "0/1 nodes are available")
 
 
 def test_every_command_of_the_document_is_tried() -> None:

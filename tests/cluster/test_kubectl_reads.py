@@ -260,7 +260,7 @@ def test_a_watch_shows_what_happens(kubectl: Kubectl) -> None:
         ("get pods p nope --ignore-not-found -o name", "pod/p"),
         ("get training -o name", "trainjob.trainer.kubeflow.org/tj"),
         ("get crd -l app.kubernetes.io/part-of=trainplane -o name", "jobsets.jobset.x-k8s.io"),
-        ("wait --for=condition=established crd/jobsets.jobset.x-k8s.io --timeout=20s", "condition met"),
+        ("wait --for=condition=established crd/jobsets.jobset.x-k8s.io --timeout=60s", "condition met"),
     ],
 )
 def test_questions(kubectl: Kubectl, words: str, seen: str) -> None:

@@ -139,7 +139,7 @@ def test_patches_of_each_type(kubectl: Kubectl) -> None:
     assert "the server rejected our request due to an error in our request" in wrong
     kubectl("create job waiting --image=example.test/c:1")
     kubectl("patch job waiting --type=strategic -p", '{"spec":{"suspend":true}}')
-    assert "condition met" in kubectl("wait --for=condition=Suspended job/waiting --timeout=20s").stdout
+    assert "condition met" in kubectl("wait --for=condition=Suspended job/waiting --timeout=60s").stdout
     kubectl("apply -f -", given=JOB.replace("NAME", "patched"))
     condition = {"type": "Mine", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": TIME}
     status = json.dumps({"status": {"conditions": [condition]}})
@@ -185,10 +185,10 @@ def test_deleting_with_each_cascade(kubectl: Kubectl, cascade: str, child: str) 
         "apply -f -",
         given=f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}, ownerReferences: [{owner}]}}}}",
     )
-    told = kubectl(f"delete cm owner-{cascade} --cascade={cascade} --timeout=30s").stdout
+    told = kubectl(f"delete cm owner-{cascade} --cascade={cascade} --timeout=60s").stdout
     assert told.startswith(f'configmap "owner-{cascade}" deleted')
     if not child:
-        kubectl(f"wait --for=delete cm/{name} --timeout=20s")
+        kubectl(f"wait --for=delete cm/{name} --timeout=60s")
     assert kubectl(f"get cm {name} --ignore-not-found -o name").stdout == child.replace("CHILD", name)
 
 
@@ -202,7 +202,7 @@ def test_deleting_many_and_waiting(kubectl: Kubectl) -> None:
     assert 'configmaps "many-one" not found' in kubectl("delete cm many-one", code=1).stderr
     kubectl("create ns leaving")
     kubectl("create cm inside -n leaving")
-    assert 'namespace "leaving" deleted' in kubectl("delete ns leaving --timeout=30s").stdout
+    assert 'namespace "leaving" deleted' in kubectl("delete ns leaving --timeout=60s").stdout
     kubectl("create cm staying")
     late = kubectl("wait --for=delete cm/staying --timeout=1s", code=1).stderr
     assert "timed out waiting for the condition on configmaps/staying" in late
@@ -238,7 +238,7 @@ def test_nodes_are_cordoned_drained_and_tainted(kubectl: Kubectl) -> None:
     )
     assert kubectl("cordon worker").stdout == "node/worker cordoned\n"
     assert "SchedulingDisabled" in kubectl("get node worker").stdout
-    drained = kubectl("drain worker --force --timeout=30s").stdout
+    drained = kubectl("drain worker --force --timeout=60s").stdout
     assert "evicting pod default/on-it" in drained
     assert "node/worker drained" in drained
     assert kubectl("uncordon worker").stdout == "node/worker uncordoned\n"

@@ -16,11 +16,12 @@ import pytest
 
 from tests.cluster.malformed import Sent, malformed
 from tests.cluster.processes import Process
+from tests.patience import PATIENCE
 from trainplane.cluster.kubeconfig import load
 
 COUNT = int(os.environ.get("TRAINPLANE_MALFORMED", "1500"))
 SEED = int(os.environ.get("TRAINPLANE_SEED", "1"))
-LIMIT = 20.0
+LIMIT = PATIENCE
 """Seconds within which everything is answered."""
 GROWTH = 30 * 1024 * 1024
 """What a server may come to hold that has been asked thousands of things: caches that fill once, and some objects."""

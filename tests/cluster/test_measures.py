@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 
 from tests.cluster.servers import Caller
+from tests.patience import PATIENCE, STORY
 from tests.rehearsals import pod
 from trainplane.cluster.kubeconfig import load
 from trainplane.embed import Config, running
@@ -23,17 +23,17 @@ def serve_simulated(folder: Path, story: Any) -> None:
         async with running(Config(folder / "cluster", nodes=2)) as cluster, aiohttp.ClientSession() as session:
             await story(Caller(cluster, session, load([cluster.kubeconfig]).client_context()))
 
-    asyncio.run(asyncio.wait_for(play(), 60))
+    asyncio.run(asyncio.wait_for(play(), STORY))
 
 
 async def until_running(call: Caller, name: str) -> None:
     """Wait until a pod runs."""
-    for _ in range(200):
-        _, found, _ = await call("GET", f"/api/v1/namespaces/default/pods/{name}")
-        if found["status"]["phase"] == "Running":
-            return
-        await asyncio.sleep(0.02)
-    pytest.fail(f"{name} does not run after 4 s")
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            _, found, _ = await call("GET", f"/api/v1/namespaces/default/pods/{name}")
+            if found["status"]["phase"] == "Running":
+                return
+            await asyncio.sleep(0.02)
 
 
 def test_pods_and_nodes_are_measured(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.patience import PATIENCE, STORY
 from trainplane.api.kinds import KINDS
 from trainplane.api.ref import Ref
 from trainplane.cluster.certificates import Certificates
@@ -38,7 +39,7 @@ def with_cluster(folder: Path, story: Callable[[Running], Awaitable[None]]) -> N
         async with running(Config(folder / "cluster")) as cluster:
             await story(cluster)
 
-    asyncio.run(asyncio.wait_for(whole(), 60))
+    asyncio.run(asyncio.wait_for(whole(), STORY))
 
 
 def changed(kubeconfig: Path, to: Path, **sections: dict[str, Any]) -> Path:
@@ -51,10 +52,12 @@ def changed(kubeconfig: Path, to: Path, **sections: dict[str, Any]) -> Path:
     return to
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+@contextmanager
+def silent_port() -> Iterator[int]:
+    """A port that nobody listens on: it is taken, and not opened."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield int(taken.getsockname()[1])
 
 
 async def told(kubeconfig: Path) -> str:
@@ -69,7 +72,6 @@ def test_what_keeps_a_cluster_from_answering_is_told_in_a_sentence(tmp_path: Pat
     stranger = Certificates(tmp_path / "pki", name="stranger", now=NOW).authority.certificate_pem
 
     async def story(cluster: Running) -> None:
-        nobody = f"https://127.0.0.1:{free_port()}"
         cases: list[tuple[dict[str, Any], str]] = [
             ({"server": nobody}, f"{nobody} (context trainplane): nothing listens there; start the cluster, or check"),
             (
@@ -87,7 +89,9 @@ def test_what_keeps_a_cluster_from_answering_is_told_in_a_sentence(tmp_path: Pat
             assert said in sentence
             assert "\n" not in sentence
 
-    with_cluster(tmp_path, story)
+    with silent_port() as port:
+        nobody = f"https://127.0.0.1:{port}"
+        with_cluster(tmp_path, story)
 
 
 def test_tokens_certificates_and_no_questions_asked_of_the_server(tmp_path: Path) -> None:
@@ -235,7 +239,7 @@ def test_how_a_watch_ends(tmp_path: Path, parts: tuple[bytes, ...], seen: int, f
         assert found == ["7"] * seen
         assert type(caught) is (fault or type(None))
 
-    asyncio.run(asyncio.wait_for(story(), 20))
+    asyncio.run(asyncio.wait_for(story(), PATIENCE))
 
 
 @pytest.mark.parametrize(
@@ -255,7 +259,7 @@ def test_what_is_no_api_server_is_called_so(tmp_path: Path, answer: bytes, fault
             assert said in str(caught.value)
             assert "\n" not in str(caught.value)
 
-    asyncio.run(asyncio.wait_for(story(), 20))
+    asyncio.run(asyncio.wait_for(story(), PATIENCE))
 
 
 def test_a_command_that_connects_to_nothing_does_not_pay_for_http() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cluster.processes import Process
 from tests.cluster.test_crash import KILLS
+from tests.patience import PATIENCE, STORY
 from trainplane.api.kinds import kind_of
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
@@ -106,7 +107,7 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(server: Proc
             assert all(there[name] >= version for name, version in load.acknowledged.items())
             newest = max(there.values())
             if int(load.since) < newest:
-                await asyncio.wait_for(load.watch(client, until=newest), 30)
+                await asyncio.wait_for(load.watch(client, until=newest), PATIENCE)
             assert dict(load.seen) == there
             versions = [version for _, version in load.seen]
             assert versions == sorted(set(versions)), "an event came twice, or out of order"
@@ -114,9 +115,9 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(server: Proc
 
     for _ in range(ROUNDS):
         server.start()
-        asyncio.run(asyncio.wait_for(a_life(), 60))
+        asyncio.run(asyncio.wait_for(a_life(), STORY))
         server.start()
-        asyncio.run(asyncio.wait_for(a_look(), 60))
+        asyncio.run(asyncio.wait_for(a_look(), STORY))
         server.kill()
     assert len(load.seen) > ROUNDS * WRITERS
 
@@ -151,9 +152,9 @@ def test_a_full_disk_is_a_clear_refusal_and_reads_go_on(server: Process) -> None
             assert {name: uid for name, uid in found.items() if name.startswith("large")} == kept
             assert {"before", "after"} <= set(found)
 
-    said = asyncio.run(asyncio.wait_for(fill(), 60))
+    said = asyncio.run(asyncio.wait_for(fill(), STORY))
     assert "nothing was written" in said
     assert "Traceback" not in server.log.read_text()
     server.kill()
     server.start()
-    asyncio.run(asyncio.wait_for(look(), 60))
+    asyncio.run(asyncio.wait_for(look(), STORY))

@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.cluster.servers import Caller, serve
+from tests.patience import PATIENCE
 from trainplane.cluster.http.connections import HEAD_TIME, HEADER_LIMIT
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -20,7 +21,7 @@ async def connect(call: Caller) -> tuple[asyncio.StreamReader, asyncio.StreamWri
 
 async def _end(reader: asyncio.StreamReader) -> bytes:
     try:
-        return await asyncio.wait_for(reader.read(), 2)
+        return await asyncio.wait_for(reader.read(), PATIENCE)
     except ConnectionError:
         return b""
 
@@ -40,7 +41,7 @@ def test_heads_and_bodies_that_never_end_stall_nobody(tmp_path: Path) -> None:
         assert time.monotonic() - began < HEAD_TIME
         # Whoever does not come to the end of a head is sent away, though it says a little more now and then.
         _, talking = heads[0]
-        while not talking.is_closing() and time.monotonic() - began < HEAD_TIME + 5:
+        while not talking.is_closing() and time.monotonic() - began < PATIENCE:
             talking.write(b"X: y\r\n")
             await asyncio.sleep(0.2)
         assert talking.is_closing()
@@ -56,7 +57,7 @@ def test_heads_that_are_too_long_are_refused(tmp_path: Path) -> None:
         for lines in (f"X: {'y' * (HEADER_LIMIT + 10)}\r\n", "".join(f"X-{n}: y\r\n" for n in range(2000))):
             reader, writer = await connect(call)
             writer.write(f"{HEAD}{lines}\r\n".encode())
-            answer = await asyncio.wait_for(reader.read(), HEAD_TIME + 2)
+            answer = await asyncio.wait_for(reader.read(), PATIENCE)
             assert b" 400 Bad Request" in answer.partition(b"\r\n")[0]
             assert b'"kind":"Status"' in answer
             assert b"yyy" not in answer
@@ -71,7 +72,7 @@ def test_bodies_that_are_too_long_are_refused_before_they_end(tmp_path: Path) ->
     async def story(call: Caller) -> None:
         reader, writer = await connect(call)
         writer.write(f"{HEAD}Content-Length: 99999999\r\n\r\n{{".encode())
-        answer = await asyncio.wait_for(reader.readuntil(b"\r\n"), 5)
+        answer = await asyncio.wait_for(reader.readuntil(b"\r\n"), PATIENCE)
         assert b"413" in answer
         writer.transport.abort()
 

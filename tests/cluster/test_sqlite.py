@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.stores import Clock, gone, key, listed, one, put, replay, running
+from tests.patience import PATIENCE, STORY
 from tests.places import ROOT
 from trainplane.cluster.folder import Held, Open
 from trainplane.cluster.keep import Keep
@@ -35,7 +36,7 @@ from trainplane.cluster.store import LEAP, Store
 
 def run(story: Coroutine[Any, Any, None]) -> None:
     """Let the story happen, within a bound of time."""
-    asyncio.run(asyncio.wait_for(story, 60))
+    asyncio.run(asyncio.wait_for(story, STORY))
 
 
 def disk(folder: Path) -> Disk:
@@ -235,7 +236,7 @@ def test_a_second_opener_is_told_who_holds_the_data(tmp_path: Path) -> None:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert again.returncode
@@ -461,7 +462,7 @@ def test_a_file_that_may_not_grow_is_an_error_for_its_writers_alone(tmp_path: Pa
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     failed, written, count, revision, after, error = json.loads(done.stdout)
@@ -483,13 +484,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "trainplane-test", str(place)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     if mounted.returncode:
         pytest.skip("needs to mount a small file system: only root may, and not in every container")
     yield place
-    subprocess.run(["umount", "-l", str(place)], timeout=60, check=True)
+    subprocess.run(["umount", "-l", str(place)], timeout=PATIENCE, check=True)
 
 
 def test_a_full_disk_refuses_writes_and_loses_nothing(small_disk: Path) -> None:
@@ -508,7 +509,7 @@ def test_a_full_disk_refuses_writes_and_loses_nothing(small_disk: Path) -> None:
                 with pytest.raises(DiskFull):
                     await log.backup(small_disk / "backup.db")
                 assert not (small_disk / "backup.db").exists()
-                subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], timeout=60, check=True)
+                subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], timeout=PATIENCE, check=True)
                 assert (await one(store, put(key("after")))).revision == written + 1
                 await log.check()
         with disk(small_disk / "data") as log:
@@ -520,7 +521,7 @@ def test_a_full_disk_refuses_writes_and_loses_nothing(small_disk: Path) -> None:
 def test_a_disk_that_cannot_be_written_is_refused_as_such(small_disk: Path) -> None:
     state = fill(small_disk / "data")
     for option in ("remount,ro", "remount,rw"):
-        subprocess.run(["mount", "-o", option, str(small_disk)], timeout=60, check=True)
+        subprocess.run(["mount", "-o", option, str(small_disk)], timeout=PATIENCE, check=True)
         if option == "remount,ro":
             with pytest.raises(DiskReadOnly, match="name another place"):
                 disk(small_disk / "data")

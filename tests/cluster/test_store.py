@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from tests.cluster.stores import Clock, Failing, Gated, gone, key, listed, obj, one, put, replay, running
+from tests.patience import PATIENCE, STORY
 from trainplane.cluster.keep import Keep
 from trainplane.cluster.log import Change, Closed, Compacted, Conflict, Key, Unreached, Unwritable, Write, body
 from trainplane.cluster.store import LEAP, Store, Watch
@@ -15,12 +16,12 @@ from trainplane.cluster.store import LEAP, Store, Watch
 
 def run(story: Coroutine[Any, Any, None]) -> None:
     """Let the story happen, within a bound of time."""
-    asyncio.run(asyncio.wait_for(story, 30))
+    asyncio.run(asyncio.wait_for(story, STORY))
 
 
 async def next_of(watch: Watch) -> list[int]:
     """The revisions of a watch's next batch."""
-    return [change.revision for change in await asyncio.wait_for(anext(watch), 5)]
+    return [change.revision for change in await asyncio.wait_for(anext(watch), PATIENCE)]
 
 
 def test_an_object_carries_the_revision_it_is_stored_at() -> None:

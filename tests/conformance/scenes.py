@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from trainplane.api.kinds import Kind, kind_of
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
@@ -22,7 +23,7 @@ from trainplane.cluster.errors import (
 from trainplane.cluster.remote import Remote
 from trainplane.embed import Config, running
 
-LIMIT = 60.0
+LIMIT = PATIENCE
 OTHER_UID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -134,7 +135,7 @@ class Scene:
 
     async def account(self) -> None:
         """Wait until pods can be made: a real cluster gives a namespace its account in its own time."""
-        for _ in range(100):
+        for _ in range(1000):
             try:
                 await self.client.get(Ref("", "ServiceAccount", self.namespace, "default"))
             except NotFound:
@@ -148,7 +149,7 @@ class Scene:
 
     async def gone(self, ref: Ref) -> None:
         """Wait until an object is no more."""
-        for _ in range(200):
+        for _ in range(2000):
             try:
                 await self.client.get(ref)
             except NotFound:

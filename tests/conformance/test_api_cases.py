@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.patience import PATIENCE
 from trainplane.embed import Config, running
 
 HERE = Path(__file__).parent
@@ -62,7 +63,7 @@ class _Cluster(threading.Thread):
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._closed.set)
-        self.join(20)
+        self.join(PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +75,7 @@ def program() -> Any:
 def server(tmp_path_factory: pytest.TempPathFactory, program: Any) -> Iterator[Any]:
     cluster = _Cluster(tmp_path_factory.mktemp("cases") / "cluster")
     cluster.start()
-    assert cluster.ready.wait(20)
+    assert cluster.ready.wait(PATIENCE)
     yield program.Server(cluster.folder / "kubeconfig")
     cluster.close()
 

@@ -78,7 +78,7 @@ def test_what_an_owner_leaves_behind(play: Play, propagation: str) -> None:
             assert there["metadata"]["finalizers"] == ["foregroundDeletion"]
         else:
             await scene.gone(Ref.of(owner))
-        for _ in range(200):
+        for _ in range(2000):
             left = await scene.client.get(ref)
             settled = "ownerReferences" not in left["metadata"] or "deletionTimestamp" in left["metadata"]
             if settled:

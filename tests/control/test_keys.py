@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_ssh_private_key,
 )
 
+from tests.patience import PATIENCE
 from trainplane.control.keys import generated
 from trainplane.trainjob.frameworks.mpi import SECRET_KEYS
 
@@ -72,8 +73,10 @@ def test_ssh_reads_them(tmp_path: Path, private: str, public: str) -> None:
     path.touch(mode=0o600)
     path.write_bytes(data[private])
     known.write_bytes(data["known_hosts"])
-    told = subprocess.run(["ssh-keygen", "-y", "-f", path], capture_output=True, check=True, timeout=30).stdout
+    told = subprocess.run(["ssh-keygen", "-y", "-f", path], capture_output=True, check=True, timeout=PATIENCE).stdout
     assert told.split()[:2] == data[public].split()[:2]
     for host, lines in (("demo-node-0-0.demo", 2), ("[demo-node-0-1.demo]:2222", 2), ("other-node-0-0", 0)):
-        found = subprocess.run(["ssh-keygen", "-F", host, "-f", known], capture_output=True, check=False, timeout=30)
+        found = subprocess.run(
+            ["ssh-keygen", "-F", host, "-f", known], capture_output=True, check=False, timeout=PATIENCE
+        )
         assert found.stdout.count(b" found: line ") == lines, host

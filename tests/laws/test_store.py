@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cluster.stores import Clock, gone, key, listed, put, replay, running
+from tests.patience import STORY
 from trainplane.cluster.keep import Keep
 from trainplane.cluster.log import Change, Compacted, Conflict, Forgetful, Key, Record, Unwritable, Write
 from trainplane.cluster.sqlite import Disk
@@ -69,7 +70,7 @@ moods = st.lists(st.integers(-2, 4), max_size=20)
 
 def run(story: Coroutine[Any, Any, None]) -> None:
     """Let the story happen, within a bound of time."""
-    asyncio.run(asyncio.wait_for(story, 60))
+    asyncio.run(asyncio.wait_for(story, STORY))
 
 
 def wishes(store: Store, act: Act, number: int) -> tuple[Write, ...]:
