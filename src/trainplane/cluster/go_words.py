@@ -3,13 +3,14 @@
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 
 from trainplane.api.meta import Wire
 from trainplane.api.problem import Path
 from trainplane.api.schema import bare
+from trainplane.cluster.go_types import embedded_in, field_type, struct_name, version_of
 
 
 def go(value: Any, *, typed: bool = False) -> str:
@@ -44,36 +45,55 @@ def _list_word(value: Any) -> str:
     return "array" if isinstance(value, list) else "null"
 
 
-def go_words(type_: type[Wire], path: Path) -> tuple[str, str]:
-    """The struct that holds the field at a path, and the type of what is there, in Go's words."""
+class GoWords(NamedTuple):
+    """What Go says of a field that cannot be read."""
+
+    struct: str
+    """The struct that holds it."""
+    path: str
+    """The fields on the way to it, without positions and without keys of maps."""
+    type: str
+    """The type of what belongs there."""
+
+
+def go_words(type_: type[Wire], path: Path) -> GoWords:
+    """What Go says of the field at a path."""
     struct, held = type_, type_
     annotation: Any = type_
+    names: list[str] = []
+    field = ""
     for step in path:
         if isinstance(step, int):
             annotation = get_args(bare(annotation))[0]
         elif isinstance(held, type) and issubclass(held, Wire):
-            struct = held
+            struct, field = held, step
             fields = {field.encode_name: field.type for field in msgspec.structs.fields(held)}
             annotation = fields.get(step, str)
+            names += filter(None, (embedded_in(held, step), step))
         else:
             annotation = get_args(held)[1]
         held = bare(annotation)
-    return struct.__name__, _go_type(annotation)
+    return GoWords(struct_name(struct), ".".join(names), _go_type(annotation, field_type(struct, field)))
 
 
-def _go_type(annotation: Any) -> str:
+def _go_type(annotation: Any, named: str = "") -> str:
+    """A type in Go's words; `named` is what its values, or those of a list of it, are called there."""
     held = bare(annotation)
     if isinstance(held, type) and issubclass(held, Wire):
-        return f"v1.{held.__name__}"
-    if held is str or held is datetime:
-        return "string" if held is str else "v1.Time"
+        return f"{version_of(held)}.{struct_name(held)}"
     if held is bool:
         return "bool"
     if held is int:
         return "int32" if "int32" in str(annotation) else "int64"
     arguments = get_args(held)
     if arguments and isinstance(arguments[-1], type(...)):
-        return f"[]{_go_type(arguments[0])}"
+        return f"[]{_go_type(arguments[0], named)}"
+    if named:
+        return named
+    if held is bytes or "byte" in str(annotation):
+        return "[]uint8" if len(arguments) != 2 else "map[string][]uint8"
+    if held is str or held is datetime:
+        return "string" if held is str else "v1.Time"
     if len(arguments) == 2 and arguments[0] is str:
         return f"map[string]{_go_type(arguments[1])}"
     return "int32"

@@ -305,26 +305,13 @@ class _BuiltIn:
             raise WrongShape(_QUANTITY_RULE) from None
 
     def _wrong(self, value: Any) -> WrongShape:
-        struct, target = go_words(self._row.type, tuple(self.path))
+        words = go_words(self._row.type, tuple(self.path))
         said = json_word(value)
-        if said == "number" and target in ("int32", "int64"):
+        if said == "number" and words.type in ("int32", "int64"):
             said = f"number {value}"
-        names = ".".join(str(step) for step in self._named())
-        return WrongShape(f"json: cannot unmarshal {said} into Go struct field {struct}.{names} of type {target}")
-
-    def _named(self) -> list[str]:
-        """The fields on the way, without positions and without keys of maps."""
-        names: list[str] = []
-        schema: Schema = openapi(self._row.type)
-        for step in self.path:
-            if isinstance(step, int):
-                schema = schema.get("items", {})
-            elif "properties" in schema:
-                names.append(step)
-                schema = schema["properties"].get(step, {})
-            else:
-                schema = schema.get("additionalProperties") or {}
-        return names
+        return WrongShape(
+            f"json: cannot unmarshal {said} into Go struct field {words.struct}.{words.path} of type {words.type}"
+        )
 
 
 @lru_cache(maxsize=1024)
