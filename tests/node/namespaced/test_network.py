@@ -255,7 +255,7 @@ tunnel = http.client.HTTPConnection(*os.environ["HTTPS_PROXY"].removeprefix("htt
 tunnel.set_tunnel("data.example.org", 443)
 tunnel.request("GET", "/secret")
 print(tunnel.getresponse().read().decode())
-for host in ("127.0.0.1", "169.254.169.254", "localhost"):
+for host in ("127.0.0.1", "169.254.169.254", "localhost", "2130706433", "[::ffff:127.0.0.1]", "0"):
     tunnel = http.client.HTTPConnection(*os.environ["HTTPS_PROXY"].removeprefix("http://").split(":"), timeout=20)
     tunnel.set_tunnel(host, 80)
     try:
@@ -276,13 +276,14 @@ async def _machines_proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWr
     writer.close()
 
 
-def test_the_way_out_is_a_proxy_that_leads_nowhere_on_this_machine(tmp_path: Path) -> None:
+@pytest.mark.parametrize("without", ["localhost,127.0.0.1,169.254.169.254", ""])
+def test_the_way_out_is_a_proxy_that_leads_nowhere_on_this_machine(tmp_path: Path, without: str) -> None:
     page = "import http.server as h; h.HTTPServer(('', 8080), h.SimpleHTTPRequestHandler).serve_forever()"
 
     async def story() -> list[str]:
         async with await asyncio.start_server(_machines_proxy, "127.0.0.1", 0) as proxy:
             way = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-            machine = {"http_proxy": way, "https_proxy": way, "no_proxy": "localhost,127.0.0.1,169.254.169.254"}
+            machine = {"http_proxy": way, "https_proxy": way, "no_proxy": without}
             async with town(tmp_path, environment=machine) as here:
                 inside = await here.python("a", page, cwd="/tmp")
                 await until(lambda: _listens(inside.started.pid), "the server")
@@ -297,10 +298,31 @@ def test_the_way_out_is_a_proxy_that_leads_nowhere_on_this_machine(tmp_path: Pat
     lines = asyncio.run(story())
     assert lines[0] == "GET http://data.example.org/set?x=1 HTTP/1.1"
     assert any("Directory listing" in line for line in lines)
-    assert lines[-6] == "refused http://127.0.0.1:1/"
-    assert lines[-5] == "CONNECT data.example.org:443 HTTP/1.1, then GET /secret HTTP/1.1"
-    assert lines[-4:-1] == ["kept from 127.0.0.1", "kept from 169.254.169.254", "kept from localhost"]
+    assert lines[-9] == "refused http://127.0.0.1:1/"
+    assert lines[-8] == "CONNECT data.example.org:443 HTTP/1.1, then GET /secret HTTP/1.1"
+    assert all(line.startswith("kept from ") for line in lines[-7:-1])
     assert lines[-1] == "None"
+
+
+SMUGGLED = """
+import socket
+for text in ("CONNECT a\\nHost:x:80 HTTP/1.1", "GET http://a.example.org\\@127.0.0.1/ HTTP/1.1"):
+    with socket.create_connection(("10.244.0.1", 3128), timeout=20) as far:
+        far.sendall(text.encode() + b"\\r\\n\\r\\n")
+        print(far.recv(999).split(b"\\r\\n")[0].decode())
+"""
+
+
+def test_the_proxy_passes_on_what_it_has_understood_and_nothing_else(tmp_path: Path) -> None:
+    async def story() -> list[str]:
+        async with await asyncio.start_server(_machines_proxy, "127.0.0.1", 0) as proxy:
+            way = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+            async with town(tmp_path, environment={"http_proxy": way, "https_proxy": way}) as here:
+                pod = await here.python("p", SMUGGLED)
+                await pod.end()
+                return pod.text.splitlines()
+
+    assert asyncio.run(story()) == ["HTTP/1.1 400 Bad Request", "HTTP/1.1 400 Bad Request"]
 
 
 def _listens(pid: int) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ipaddress
+import re
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlsplit
@@ -12,6 +13,8 @@ HEAD_BYTES = 65536
 _HEAD_SECONDS = 30.0
 _CONNECT_SECONDS = 30.0
 _CHUNK = 1 << 18
+_PLAIN = re.compile(r"[!-\[\]-~]+")
+"""What may be in an address: whoever is asked next must not find more in it than was found here."""
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -66,7 +69,7 @@ class Proxy:
     async def _carry(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line, _, headers = head.partition(b"\r\n")
         words = line.decode("latin-1").split(" ")
-        if len(words) != 3:
+        if len(words) != 3 or not _PLAIN.fullmatch(words[1]):
             raise Refused("400 Bad Request", "this is no HTTP request")
         method, target, version = words
         peer = str(writer.get_extra_info("peername")[0])
@@ -87,6 +90,7 @@ class Proxy:
         host, port = place.hostname or "", place.port or 80
         upstream = self._upstream(host, "http")
         if upstream and self._allowed(peer):
+            await _not_ours(host, port)
             return await _open(*upstream), f"{method} {target} {version}".encode("latin-1")
         path = place._replace(scheme="", netloc="").geturl() or "/"
         return await self._connect(peer, host, port, encrypted=False), f"{method} {path} {version}".encode("latin-1")
@@ -99,6 +103,7 @@ class Proxy:
         upstream = self._upstream(host, "https") if encrypted else None
         if upstream is None:
             return await _open(*await _outside(host, port))
+        await _not_ours(host, port)
         far = await _open(*upstream)
         far[1].write(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode("latin-1"))
         answer = await asyncio.wait_for(far[0].readuntil(b"\r\n\r\n"), _CONNECT_SECONDS)
@@ -134,14 +139,35 @@ def _port(text: str) -> int:
 async def _outside(host: str, port: int) -> tuple[str, int]:
     """An address of a host that is not this machine; resolved here, so that no second answer can be another one."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = await _addresses(host, port)
     except OSError as error:
         raise Refused("502 Bad Gateway", f"{host} cannot be resolved: {error.strerror}") from error
-    addresses = [str(each[4][0]) for each in found]
     for address in addresses:
         if is_outside(address):
             return address, port
-    raise Refused("403 Forbidden", f"{host} is this machine or its link, which pods do not reach")
+    raise _forbidden(host)
+
+
+async def _not_ours(host: str, port: int) -> None:
+    """Refuse what the machine's proxy must not be asked for: it may run here, and reach what pods do not.
+
+    A name that only the proxy can resolve is for the proxy to judge.
+    """
+    try:
+        addresses = await _addresses(host, port)
+    except OSError:
+        return
+    if not all(map(is_outside, addresses)):
+        raise _forbidden(host)
+
+
+async def _addresses(host: str, port: int) -> list[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(each[4][0]) for each in found]
+
+
+def _forbidden(host: str) -> Refused:
+    return Refused("403 Forbidden", f"{host} is this machine or its link, which pods do not reach")
 
 
 def is_outside(address: str) -> bool:
