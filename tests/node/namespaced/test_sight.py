@@ -269,3 +269,20 @@ def test_two_files_at_once_are_seen_by_whom_they_belong_to(tmp_path: Path) -> No
             return pod.text
 
     assert asyncio.run(story()) == "content 4321\n4321\n"
+
+
+def test_the_machines_switches_can_be_seen_and_not_turned(tmp_path: Path) -> None:
+    script = """
+    find /proc/timer_list /proc/keys /proc/interrupts -type f; ls /sys/firmware
+    test -r /proc/sys/kernel/hostname && echo seen
+    find /proc/sys /sys/kernel -type f -writable
+    """
+    _, text = asyncio.run(once(tmp_path, "sh", "-c", script, uid=0, gid=0))
+    assert text == "seen\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+def test_a_device_that_a_root_of_the_host_makes_is_none(tmp_path: Path) -> None:
+    script = "for folder in /dev /tmp /run /dev/shm; do mknod $folder/mine c 1 3 && echo x > $folder/mine; done"
+    _, text = asyncio.run(once(tmp_path, "sh", "-c", script, box={"host_users": True}))
+    assert text.count("Permission denied") == 4

@@ -156,7 +156,7 @@ class Orders:
             "temporary": places,
             "devices": list(program.devices),
             "shm": None,
-            "guarded": box.host_users,
+            "masked": True,
             "privileged": program.privileged,
             "mounts": mounts,
             "read_only": program.read_only_root,

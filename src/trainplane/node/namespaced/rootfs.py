@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainplane.node.namespaced import kernel
-from trainplane.node.namespaced.kernel import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_REC, mount
+from trainplane.node.namespaced.kernel import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REC, mount
 
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix", "gnu")
 """The folders below / that every container sees; not homes, not /var, not what somebody put there himself."""
@@ -27,8 +27,23 @@ _PRIVATE = (
     "var/spool",
     "workspace",
 )
-_GUARDED = ("sys", "sysrq-trigger", "irq", "bus", "fs")
-_HIDDEN = ("kcore", "keys", "timer_list", "latency_stats")
+_GUARDED = ("bus", "fs", "irq", "sys", "sysrq-trigger")
+"""The machine's switches in /proc, which can be read and not turned."""
+_HIDDEN = (
+    "proc/acpi",
+    "proc/asound",
+    "proc/interrupts",
+    "proc/kcore",
+    "proc/keys",
+    "proc/latency_stats",
+    "proc/sched_debug",
+    "proc/scsi",
+    "proc/timer_list",
+    "proc/timer_stats",
+    "sys/devices/virtual/powercap",
+    "sys/firmware",
+)
+"""What says more of the machine and of others on it than a pod needs to know."""
 _HOST = ".host"
 """Where links lead to, in the places where no layer can be laid over the host's folder."""
 _CERTIFICATES = "var/lib/ca-certificates"
@@ -148,34 +163,44 @@ class Root:
             with contextlib.suppress(OSError):
                 self._folder(path, owner)
 
-    def special(self, *, devices: Sequence[str], shm: int | None, guarded: bool, privileged: bool) -> None:
+    def special(self, *, devices: Sequence[str], shm: int | None, masked: bool, privileged: bool) -> None:
         """Lay out /proc, /sys and /dev, with /dev/shm and terminals that are the pod's alone."""
         proc, sys, dev = (f"{self.path}/{name}" for name in ("proc", "sys", "dev"))
         for folder in (proc, sys, dev):
             with contextlib.suppress(FileExistsError):
                 os.mkdir(folder, 0o755)
         mount("proc", proc, kind="proc", flags=MS_NOSUID | MS_NODEV | MS_NOEXEC)
-        if guarded and not privileged:
-            self._guard(proc)
         try:
             mount("sysfs", sys, kind="sysfs", flags=MS_NOSUID | MS_NODEV | MS_NOEXEC)
         except OSError:
             mount("/sys", sys, flags=MS_BIND | MS_REC)
         if not privileged:
             kernel.restrict(sys, read_only=True)
+        if masked and not privileged:
+            self._mask(proc)
         self._dev(dev, devices=os.listdir("/dev") if privileged else (*DEVICES, *devices), shm=shm)
 
-    def _guard(self, proc: str) -> None:
-        """Keep a root that is the host's root from the machine's switches in /proc."""
+    def _mask(self, proc: str) -> None:
+        """Keep a container from the machine's switches, and from what it says of others."""
         for name in _GUARDED:
             if os.path.exists(f"{proc}/{name}"):
                 self._bind(f"{proc}/{name}", f"{proc}/{name}", read_only=True)
         for name in _HIDDEN:
-            if os.path.exists(f"{proc}/{name}"):
-                mount("/dev/null", f"{proc}/{name}", flags=MS_BIND)
+            place = f"{self.path}/{name}"
+            if os.path.isdir(place):
+                mount(
+                    "tmpfs",
+                    place,
+                    kind="tmpfs",
+                    flags=MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                    data="size=4k,mode=555",
+                )
+            elif os.path.exists(place):
+                mount("/dev/null", place, flags=MS_BIND)
 
     def _dev(self, dev: str, *, devices: Sequence[str], shm: int | None) -> None:
-        mount("tmpfs", dev, kind="tmpfs", flags=MS_NOSUID | MS_NOEXEC, data="mode=755,size=64k")
+        # Each device is a mount of its own; one that is made beside them is none.
+        mount("tmpfs", dev, kind="tmpfs", flags=MS_NOSUID | MS_NODEV | MS_NOEXEC, data="mode=755,size=64k")
         for device in devices:
             name = device.removeprefix("/dev/")
             if name in ("pts", "ptmx", "shm", "mqueue", *_LINKS) or not os.path.exists(f"/dev/{name}"):
@@ -321,7 +346,7 @@ def lay_out(plan: Mapping[str, Any]) -> None:
     else:
         root.host(targets=targets, files=plan["files"])
     root.private(owner=owner, home=plan["home"], temporary=plan["temporary"], read_only=plan["read_only"])
-    root.special(devices=plan["devices"], shm=plan["shm"], guarded=plan["guarded"], privileged=plan["privileged"])
+    root.special(devices=plan["devices"], shm=plan["shm"], masked=plan["masked"], privileged=plan["privileged"])
     for target, source, sub_path, read_only in plan["mounts"]:
         root.bind(source, target, read_only=read_only, sub_path=sub_path)
     root.working_folder(plan["cwd"], owner)
