@@ -7,7 +7,8 @@ import pytest
 
 from tests.jobset.worlds import KEY, START, jobset, rjob
 from trainplane.jobset.children import Unreadable
-from trainplane.jobset.failure import applies, blame, first_failed, occurs, on_failure
+from trainplane.jobset.expressions import occurs
+from trainplane.jobset.failure import applies, blame, first_failed, on_failure
 from trainplane.jobset.status import Outcome
 
 Raw = dict[str, Any]

@@ -1,6 +1,5 @@
 """failurePolicy: what the failure of a Job does to its JobSet."""
 
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -12,14 +11,13 @@ from trainplane.api.jobset import JOB_INDEX, REPLICATED_JOB_NAME
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.jobset.children import Unreadable, number
+from trainplane.jobset.expressions import occurs
 from trainplane.jobset.fields import RESTART_JOB_ACTIONS, label, name_of, replicas, replicated_jobs, rules
 from trainplane.jobset.status import Outcome, Told
 
 RESTART_ALL = ("RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts")
 COUNTED = ("RestartJobSet", "RestartJob")
 """The actions that maxRestarts limits."""
-NOT_RE2 = re.compile(r"\(\?(?:[=!]|<[=!]|P=)|\\[1-9]")
-"""What Python's expressions have and those of JobSet have not."""
 NO_LONGER_RESTARTING = (words.RESTARTING, "False", "JobSetFailed", "jobset failed")
 
 
@@ -62,16 +60,6 @@ def applies(rule: Raw, job: Raw) -> bool:
         and name
         and (not targets or name in targets)
     )
-
-
-def occurs(pattern: str, message: str) -> bool:
-    """Whether an expression matches somewhere in the message; one that is none matches nothing."""
-    if NOT_RE2.search(pattern):
-        return False
-    try:
-        return re.search(pattern, message) is not None
-    except re.error:
-        return False
 
 
 def blame(jobset: Raw, failed: Iterable[Raw]) -> Blamed | None:

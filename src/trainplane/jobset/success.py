@@ -15,15 +15,14 @@ NO_LONGER_RESTARTING = (words.RESTARTING, "False", "JobSetCompleted", "jobset co
 
 
 def targets(jobset: Raw) -> list[str]:
-    """The replicated jobs whose success counts."""
-    named = look(jobset, "spec", "successPolicy", "targetReplicatedJobs")
-    return list(named or (one["name"] for one in replicated_jobs(jobset)))
+    """The replicated jobs whose success counts, where not all count."""
+    return list(look(jobset, "spec", "successPolicy", "targetReplicatedJobs") or ())
 
 
 def matching(jobset: Raw, succeeded: Iterable[Raw]) -> int:
     """How many Jobs whose success counts have succeeded."""
     named = targets(jobset)
-    return sum(label(job, REPLICATED_JOB_NAME) in named for job in succeeded)
+    return sum(not named or label(job, REPLICATED_JOB_NAME) in named for job in succeeded)
 
 
 def expected(jobset: Raw) -> int:
@@ -31,7 +30,7 @@ def expected(jobset: Raw) -> int:
     if look(jobset, "spec", "successPolicy", "operator") == "Any":
         return 1
     named = targets(jobset)
-    return sum(replicas(one) for one in replicated_jobs(jobset) if one["name"] in named)
+    return sum(replicas(one) for one in replicated_jobs(jobset) if not named or one["name"] in named)
 
 
 def is_complete(jobset: Raw, succeeded: tuple[Raw, ...]) -> bool:

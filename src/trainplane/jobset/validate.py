@@ -97,8 +97,8 @@ class _Check:
         if subdomain and not _LABEL.fullmatch(subdomain):
             path = (*self.at, "network", "subdomain")
             yield Problem(rules.SUBDOMAIN, path, f"{subdomain!r} cannot be the name of a service", _LABEL_TODO)
-        manager = text_at(self.spec, "managedBy")
-        if manager and (len(manager) > 63 or not _MANAGER.fullmatch(manager)):
+        manager = look(self.spec, "managedBy")
+        if isinstance(manager, str) and (len(manager) > 63 or not _MANAGER.fullmatch(manager)):
             what = f"{manager!r} is not a domain, a slash and a name of at most 63 characters"
             yield Problem(rules.MANAGED_BY, (*self.at, "managedBy"), what, "write it as example.com/controller")
         for path, job in objects_at(self.spec, "replicatedJobs"):
