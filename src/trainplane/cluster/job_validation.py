@@ -12,6 +12,7 @@ from trainplane.cluster.go_structs import as_go
 from trainplane.cluster.job_policies import Unreadable, failure_causes, listed, success_causes
 from trainplane.cluster.names import key_faults, label_faults, value_faults
 from trainplane.cluster.pod_validation import spec_causes
+from trainplane.cluster.selector_causes import selector_causes
 
 _COUNTS = (
     *("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
@@ -20,6 +21,7 @@ _COUNTS = (
 _FIXED = ("selector", "completionMode", "backoffLimitPerIndex", "managedBy")
 _POLICIES = {"podFailurePolicy": "PodFailurePolicy", "successPolicy": "SuccessPolicy"}
 _UID = "batch.kubernetes.io/controller-uid"
+_OLD_UID = "controller-uid"
 _MANAGER = re.compile(
     r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[-A-Za-z0-9._~%!$&'()*+,;=:@/]+\Z"
 )
@@ -79,37 +81,56 @@ def _name_causes(new: Raw, spec: Raw) -> Iterator[Cause]:
 
 
 def _own_selector_causes(new: Raw, spec: Raw) -> Iterator[Cause]:
+    """What a Job whose selector is generated says otherwise by itself."""
     selector = spec.get("selector")
     if spec.get("manualSelector") or selector is None:
         return
-    uid = new["metadata"].get("uid", "")
-    if selector.get("matchLabels") not in ({_UID: uid}, {"controller-uid": uid}) or len(selector) > 1:
+    uid, name = new["metadata"].get("uid", ""), new["metadata"].get("name")
+    labels = look(spec, "template", "metadata", "labels") or {}
+    for key, value in ((_OLD_UID, uid), ("job-name", name), (_UID, uid), ("batch.kubernetes.io/job-name", name)):
+        if labels.get(key) != value:
+            at = f"spec.template.metadata.labels[{key}]"
+            words = f"must be '{value}'"
+            yield invalid(at, dict(sorted(labels.items())), words) if key in labels else required(at, words)
+    if selector != {"matchLabels": {_UID: uid}} and not _selects(selector, {_UID: uid, _OLD_UID: uid}):
         yield invalid("spec.selector", _sorted(selector), "`selector` not auto-generated")
+
+
+def _selects(selector: Raw, labels: Raw) -> bool:
+    """Whether a selector that can be read means these labels; one that cannot is told of by itself."""
+    try:
+        return from_label_selector(selector).matches(labels)
+    except SelectorError:
+        return True
 
 
 def _selector_causes(spec: Raw) -> Iterator[Cause]:
     selector, labels = spec.get("selector"), look(spec, "template", "metadata", "labels")
     if selector is None:
         yield required("spec.selector")
-    try:
-        found = selector is not None and from_label_selector(selector).matches(labels or {})
-    except SelectorError as error:
-        yield invalid("spec.selector", _sorted(selector), str(error))
+    causes = list(selector_causes(selector or {}, "spec.selector"))
+    yield from causes
+    if causes:
         return
+    found = selector is not None and from_label_selector(selector).matches(labels or {})
     if not found:
         shown = dict(sorted(labels.items())) if labels else None
         yield invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`")
 
 
 def _sorted(selector: Any) -> Any:
-    """A selector with its labels in the order in which Go writes maps."""
+    """A selector in the order in which Go writes it: labels first, by their keys."""
     labels = (selector or {}).get("matchLabels")
-    return {**selector, "matchLabels": dict(sorted(labels.items()))} if labels else selector
+    if not labels:
+        return selector
+    return {"matchLabels": None} | selector | {"matchLabels": dict(sorted(labels.items()))}
 
 
 def _index_causes(spec: Raw) -> Iterator[Cause]:
     completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
     most, per_index = spec.get("maxFailedIndexes"), spec.get("backoffLimitPerIndex")
+    if most is not None and per_index is None:
+        yield required("spec.backoffLimitPerIndex", "when maxFailedIndexes is specified")
     if spec.get("completionMode") != "Indexed":
         words = "requires indexed completion mode"
         if spec.get("successPolicy") is not None:
@@ -123,8 +144,6 @@ def _index_causes(spec: Raw) -> Iterator[Cause]:
     if parallelism > MOST_PARALLEL:
         words = f"must be less than or equal to {MOST_PARALLEL} when completion mode is Indexed"
         yield invalid("spec.parallelism", parallelism, words)
-    if most is not None and per_index is None:
-        yield required("spec.backoffLimitPerIndex", "when maxFailedIndexes is specified")
     if completions is not None:
         yield from _limit_causes(spec, completions)
     yield from success_causes(spec)
@@ -157,7 +176,9 @@ def _word_causes(spec: Raw) -> Iterator[Cause]:
         yield not_supported("spec.podReplacementPolicy", replacement, known)
     if manager is None:
         return
-    if not _MANAGER.match(manager):
+    if not manager:
+        yield required("spec.managedBy")
+    elif not _MANAGER.match(manager):
         yield invalid("spec.managedBy", manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
     if len(manager) > _LONGEST_MANAGER:
         yield too_long("spec.managedBy", _LONGEST_MANAGER)

@@ -82,9 +82,10 @@ def _whole_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
         yield required(f"{at}.dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
     for index, server in enumerate(look(spec, "dnsConfig", "nameservers") or ()):
         yield from _address_causes(server, f"{at}.dnsConfig.nameservers[{index}]")
-    if node := spec.get("nodeName"):
-        for fault in subdomain_faults(node):
-            yield invalid(f"{at}.nodeName", node, fault)
+    for name in ("nodeName", "serviceAccountName"):
+        if text := spec.get(name):
+            for fault in subdomain_faults(text):
+                yield invalid(f"{at}.{name}", text, fault)
     system = look(spec, "os", "name")
     if system is not None and system not in ("linux", "windows"):
         yield not_supported(f"{at}.os", system, ("linux", "windows"))

@@ -169,9 +169,10 @@ def _new_job(raw: Raw, _: Callable[[int], int]) -> Raw:
     ours = dict(sorted(ours.items()))
     template = spec["template"]
     inner = template.get("metadata") or {}
-    named = {**template, "metadata": {**inner, "labels": {**(inner.get("labels") or {}), **ours}}}
+    # What the author wrote stays, and is refused in a moment where it is wrong.
+    named = {**template, "metadata": {**inner, "labels": {**ours, **(inner.get("labels") or {})}}}
     selector = {**(spec.get("selector") or {})}
-    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _JOB_LABELS[0]: metadata["uid"]}
+    selector["matchLabels"] = {_JOB_LABELS[0]: metadata["uid"], **(selector.get("matchLabels") or {})}
     if metadata.get("labels") is not None and metadata["labels"] is inner.get("labels"):
         made["metadata"] = {**metadata, "labels": named["metadata"]["labels"]}
     made["spec"] = {**spec, "template": named, "selector": selector}
