@@ -1,7 +1,8 @@
 """Who decides in a cluster of our own: the rooms' controllers, and the admission that keeps their objects in order."""
 
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from trainplane.api.jobset import JOB_KEY
 from trainplane.api.meta import Raw

@@ -1,8 +1,10 @@
 """Stage: a node that only plays, for laws and goldens of a pod's life."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from trainplane.api.times import stamp
 from trainplane.node.lifecycle import Clear, Forget, Prepare, Start, StartOver, Step, Stop, Turn, decide

@@ -33,7 +33,7 @@ def told(stage: Stage) -> list[dict[str, Any]]:
 
 
 def _step(step: Step) -> str:
-    words = [type(step).__name__, *(f"{getattr(step, name)}" for name in step.__dataclass_fields__)]
+    words = [type(step).__name__, *(f"{getattr(step, name)}" for name in step.__struct_fields__)]
     return " ".join(words)
 
 

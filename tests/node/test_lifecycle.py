@@ -1,10 +1,10 @@
 """What a node does next for a pod, and what it says of it: tables of scenes."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from trainplane.api.meta import Raw
 from trainplane.node.lifecycle import (

@@ -1,6 +1,5 @@
 """Golden worlds: what the controller sees, as YAML, and the Decision that it takes."""
 
-from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ CASES = sorted((Path(__file__).parent.parent / "golden" / "trainjob").iterdir())
 
 def told(action: Action) -> dict[str, Any]:
     """An action as a document: what it is, and what it holds beyond the defaults."""
-    held = {field.name: getattr(action, field.name) for field in fields(action)}
+    held = {name: getattr(action, name) for name in action.__struct_fields__}
     body = {name: "/".join(filter(None, value)) if isinstance(value, Ref) else value for name, value in held.items()}
     return {type(action).__name__: {name: value for name, value in body.items() if value not in ("", ())}}
 

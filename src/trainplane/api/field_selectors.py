@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
+
+import msgspec
 
 from trainplane.api.problem import did_you_mean
 from trainplane.api.selectors import SelectorError
@@ -15,8 +16,7 @@ _ESCAPED: Final = re.compile(r"\\([\\,=])")
 _BAD_ESCAPE: Final = re.compile(r"\\(?![\\,=])(.?)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldTerm:
+class FieldTerm(msgspec.Struct, frozen=True):
     """One comparison of a field with a text."""
 
     field: str
@@ -32,8 +32,7 @@ class FieldTerm:
         return f"{self.field}{'=' if self.equal else '!='}" + re.sub(r"([\\,=])", r"\\\1", self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldQuery:
+class FieldQuery(msgspec.Struct, frozen=True):
     """What a field selector means: all its terms hold. None of them selects everything."""
 
     terms: tuple[FieldTerm, ...] = ()

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final
+
+import msgspec
 
 from trainplane.api.problem import Path, did_you_mean, show
 
@@ -54,8 +55,7 @@ _LABEL_OPERATORS: Final = (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operat
 _NODE_OPERATORS: Final = (*_LABEL_OPERATORS, Operator.GREATER, Operator.LESS)
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """One thing that a selector asks of a map of strings; values are sorted and told once."""
 
     key: str
@@ -95,8 +95,7 @@ class Requirement:
                 return f"{self.key}{self.operator}{self.values[0]}"
 
 
-@dataclass(frozen=True, slots=True)
-class LabelQuery:
+class LabelQuery(msgspec.Struct, frozen=True):
     """What a label selector means: all its requirements hold. None of them selects everything."""
 
     requirements: tuple[Requirement, ...] = ()
@@ -300,8 +299,7 @@ def _sorted(requirements: list[Requirement]) -> tuple[Requirement, ...]:
     return tuple(sorted(set(requirements), key=lambda one: (one.key, one.operator, one.values)))
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTerm:
+class NodeTerm(msgspec.Struct, frozen=True):
     """One term of a node selector: all its expressions and fields hold. An empty term matches no node."""
 
     labels: tuple[Requirement, ...] = ()
@@ -315,8 +313,7 @@ class NodeTerm:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeQuery:
+class NodeQuery(msgspec.Struct, frozen=True):
     """What a node selector means: at least one of its terms holds."""
 
     terms: tuple[NodeTerm, ...] = ()

@@ -1,10 +1,11 @@
 """Api: the verbs of the Kubernetes API over the Store; a Client for whoever lives in this process."""
 
-import dataclasses
 import random
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import datetime
+
+import msgspec
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
@@ -72,7 +73,7 @@ class Api:
         call = self._call(Ref(kind.group, kind.kind, namespace, ""), options=options)
         if call.through:
             fields = call.through.selector(options.field_selector)
-            call = dataclasses.replace(call, options=dataclasses.replace(options, field_selector=fields))
+            call = msgspec.structs.replace(call, options=msgspec.structs.replace(options, field_selector=fields))
         return call
 
     async def get(self, ref: Ref) -> Raw:

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from trainplane.api import rules
 from trainplane.api.meta import Raw
@@ -27,8 +28,7 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """One reason for a refusal, at one field; the message begins with what is the matter: `Required value: …`."""
 
     reason: str

@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+import msgspec
+
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
@@ -23,8 +25,7 @@ class Happened(StrEnum):
     """Nothing happened up to this resourceVersion; the object holds nothing else."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One event of a watch; an ERROR is raised instead, as an ApiError."""
 
     happened: Happened
@@ -38,8 +39,7 @@ class Change:
         return look(self.object, "metadata", "resourceVersion") or ""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """A list, or the first part of one; `resource_version` is where a watch of the same goes on."""
 
     items: tuple[Raw, ...]
@@ -50,8 +50,7 @@ class Page:
     """The JSON of each item, where the API keeps it in this process anyway."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(msgspec.Struct, frozen=True):
     """A change to an object in one of the forms that the API takes, apply aside."""
 
     form: str

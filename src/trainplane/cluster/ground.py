@@ -1,9 +1,10 @@
 """What the verbs stand on: the Store, the kinds, the clock, and the sources of uids and of chance."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
@@ -21,15 +22,14 @@ SYSTEM = User("system:trainplane", ("system:masters", "system:authenticated"))
 """Who calls from within this process."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """One verb on one kind, and who asks for it."""
 
     row: Kind
     namespace: str = ""
     name: str = ""
     subresource: str = ""
-    options: Options = field(default_factory=Options)
+    options: Options = msgspec.field(default_factory=Options)
     user: User = SYSTEM
     manager: str = ""
     """Who owns what is written, where the options do not say."""
@@ -53,8 +53,7 @@ class Note(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a verb answers with: JSON as it is stored where that can be had, else an object; and what to warn of."""
 
     code: int

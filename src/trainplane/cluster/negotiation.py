@@ -1,8 +1,9 @@
 """Content negotiation: in which form to answer, and in which a body is read."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from trainplane.cluster.errors import BODY_TYPES, NotAcceptable, UnsupportedMediaType
 from trainplane.cluster.options import APPLY_PATCH
@@ -19,8 +20,7 @@ _WRITABLE = (JSON, YAML)
 _MAX_CLAUSES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     """The form of an answer: a media type, and the kind that the object is turned into where one is asked for."""
 
     media: str = JSON

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
 from typing import Any
+
+import msgspec
 
 from trainplane.api.raw import look
 from trainplane.cluster.causes import Cause, forbidden, invalid, not_supported, required, too_long
@@ -19,8 +20,7 @@ _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _BROWSERS = ("curl", "Wget", "Mozilla/5.0", "Go-http-client")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """What a query may say of a request; each verb reads only its own, and None is where nothing was said."""
 
     label_selector: str = ""
@@ -50,7 +50,7 @@ def _camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in others)
 
 
-_NAMES = {field.name: _camel(field.name) for field in fields(Options) if field.name != "rest"}
+_NAMES = {name: _camel(name) for name in Options.__struct_fields__ if name != "rest"}
 _LIST = [
     "label_selector",
     "field_selector",
@@ -123,11 +123,11 @@ def _value(option: str, text: str) -> Any:
 def write(options: Options) -> Pairs:
     """The query that says these options."""
     pairs: list[tuple[str, str]] = []
-    for field in fields(Options):
-        value = getattr(options, field.name)
-        if field.name == "rest" or value == field.default:
+    for name, default in zip(Options.__struct_fields__, Options.__struct_defaults__, strict=True):
+        value = getattr(options, name)
+        if name == "rest" or value == default:
             continue
-        pairs += [(_NAMES[field.name], text) for text in (value if isinstance(value, tuple) else (_text(value),))]
+        pairs += [(_NAMES[name], text) for text in (value if isinstance(value, tuple) else (_text(value),))]
     return (*pairs, *options.rest)
 
 
@@ -209,8 +209,7 @@ def _dry_run(dry_run: tuple[str, ...]) -> Iterator[Cause]:
         yield not_supported("dryRun", list(dry_run), ("All",))
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(msgspec.Struct, frozen=True):
     """How to delete; None is where nothing was said."""
 
     propagation: str | None = None

@@ -6,9 +6,10 @@ and calls these before admission changes anything, because what admission adds i
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.api.raw import as_object, look, put
@@ -75,8 +76,7 @@ class Untyped(ValueError):
         self.mistakes = tuple(mistakes)
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True):
     """What an apply makes of an object; `changed` is False where neither the object nor its managedFields differ."""
 
     object: Raw

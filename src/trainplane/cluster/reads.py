@@ -4,9 +4,9 @@ import asyncio
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import orjson
 
 from trainplane.api.field_selectors import FieldQuery, parse_fields
@@ -57,8 +57,7 @@ _OWN_WORDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """What a list or a watch is about."""
 
     labels: LabelQuery
@@ -74,8 +73,7 @@ class Selection:
         return self.fields.matches(raw) and self.labels.matches(raw["metadata"].get("labels") or {})
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """A list, or a page of one."""
 
     items: Sequence[Stored]
@@ -84,8 +82,7 @@ class Listed:
     remaining: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """One event of a watch: its type and the object as JSON."""
 
     type: str

@@ -3,7 +3,8 @@
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 _WORDS = """options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age
 allow authorization cache-control connection content-base content-encoding content-language content-length
@@ -35,17 +36,15 @@ class Broken(Exception):
     """What came is no SPDY, or more of it than is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(msgspec.Struct, frozen=True):
     """The other side opened a stream."""
 
     stream: int
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     last: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
+class Data(msgspec.Struct, frozen=True):
     """Bytes of a stream; the `last` of its side."""
 
     stream: int
@@ -53,23 +52,20 @@ class Data:
     last: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reset:
+class Reset(msgspec.Struct, frozen=True):
     """The other side gave a stream up."""
 
     stream: int
     status: int = CANCEL
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(msgspec.Struct, frozen=True):
     """To be sent back as it came."""
 
     id: int
 
 
-@dataclass(frozen=True, slots=True)
-class GoAway:
+class GoAway(msgspec.Struct, frozen=True):
     """The other side opens no more streams."""
 
 

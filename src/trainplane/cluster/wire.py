@@ -4,7 +4,6 @@ Nothing here opens a socket: the server, the client and the SDK are thin shells 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
@@ -38,8 +37,7 @@ _OF_A_NAMESPACE = ("status", "finalize")
 """What may follow namespaces/NAME and is no resource inside the namespace."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What is asked of the API: a verb, what it is about, and its options.
 
     A namespace itself is the resource `namespaces` with a name, and in no namespace. `below` is what follows a
@@ -54,7 +52,7 @@ class Request:
     name: str = ""
     subresource: str = ""
     below: str = ""
-    options: Options = field(default_factory=Options)
+    options: Options = msgspec.field(default_factory=Options)
     content_type: str = ""
     """The media type of the body, without its parameters."""
 
@@ -103,8 +101,7 @@ class Request:
         return f"{self.path}?{query}" if query else self.path
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
+class Plain(msgspec.Struct, frozen=True):
     """A path that is no resource: discovery, health, `/version`, `/openapi/…`, or nothing at all."""
 
     path: str

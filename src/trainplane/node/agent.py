@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from contextlib import suppress
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.kinds import KINDS

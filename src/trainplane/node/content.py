@@ -2,8 +2,9 @@
 
 import base64
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
@@ -18,8 +19,7 @@ class Missing(Exception):
     """A volume cannot be made; the message is Kubernetes'."""
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(msgspec.Struct, frozen=True):
     """One file of a volume."""
 
     data: bytes

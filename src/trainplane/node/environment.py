@@ -3,8 +3,9 @@
 import base64
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
@@ -21,8 +22,7 @@ class ConfigError(Exception):
     """A variable cannot be given its value; the message is Kubernetes'."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What an environment is made of besides the pod."""
 
     view: View

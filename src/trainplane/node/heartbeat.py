@@ -6,9 +6,10 @@ import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from trainplane import __version__
 from trainplane.api.meta import Raw, micro_time
@@ -42,8 +43,7 @@ FULL = 0.02
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(msgspec.Struct, frozen=True):
     """What a machine has, of which each node is a slice."""
 
     cpus: int

@@ -1,9 +1,11 @@
 """Home: what all pods of one node share: the cluster, the Runner, folders of the host, and settings."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import parse
@@ -35,8 +37,7 @@ Say = Callable[[Raw, Said], None]
 """Tell of a pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class Folders:
+class Folders(msgspec.Struct, frozen=True):
     """Where things lie on the host."""
 
     state: Path
@@ -59,8 +60,7 @@ class Folders:
         return self.jobs / namespace / job / "pods" / pod
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(msgspec.Struct, frozen=True):
     """One node, as its pods know it."""
 
     node: str
@@ -77,7 +77,7 @@ class Home:
     api_host: str
     api_port: int
     images: Sequence[ImageMapping] = ()
-    pace: Pace = field(default_factory=Pace)
+    pace: Pace = msgspec.field(default_factory=Pace)
     egress: bool = True
     refresh: float = 60.0
     say: Say = lambda _pod, _said: None

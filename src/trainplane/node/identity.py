@@ -1,14 +1,13 @@
 """As whom a container runs and what it may do, as its pod says. Pure."""
 
-from dataclasses import dataclass
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.node.environment import ConfigError
 from trainplane.node.status import identity
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(msgspec.Struct, frozen=True):
     """The ids of a process, None where nothing is said of them, and what it may do."""
 
     uid: int | None

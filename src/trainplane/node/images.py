@@ -3,9 +3,10 @@
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+import msgspec
 
 from trainplane.node.runner import Mount
 
@@ -14,8 +15,7 @@ HOST = "host"
 ON_HOST = "ImageOnHost"
 
 
-@dataclass(frozen=True, slots=True)
-class ImageMapping:
+class ImageMapping(msgspec.Struct, frozen=True):
     """An entry of the user's settings: images whose name fits the pattern are run in this place."""
 
     pattern: str
@@ -26,8 +26,7 @@ class ImageMapping:
     """A folder with a whole system in it, such as an unpacked image."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where an image's containers run."""
 
     id: str

@@ -3,10 +3,11 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import ceil
 from pathlib import Path
+
+import msgspec
 
 from trainplane.api.kinds import by_plural
 from trainplane.api.meta import Raw
@@ -33,13 +34,12 @@ class NotMounted(Exception):
     """A volume cannot be made; the message is that of the event."""
 
 
-@dataclass(slots=True)
-class Furnished:
+class Furnished(msgspec.Struct):
     """What was made for a pod."""
 
     owner: Owner
-    sources: dict[str, Source] = field(default_factory=dict)
-    tokens: dict[tuple[str, str], tuple[bytes, datetime]] = field(default_factory=dict)
+    sources: dict[str, Source] = msgspec.field(default_factory=dict)
+    tokens: dict[tuple[str, str], tuple[bytes, datetime]] = msgspec.field(default_factory=dict)
     """By volume and path, with the time at which another is asked for."""
 
 

@@ -1,9 +1,11 @@
 """From a Pod and its processes to what should happen next. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.meta import Raw
@@ -20,20 +22,17 @@ LAST_GRACE = 2.0
 """What every container gets between the request to end and the kill, however little is left."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepare:
+class Prepare(msgspec.Struct, frozen=True):
     """Make the volumes and the box."""
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(msgspec.Struct, frozen=True):
     """Start a container, for the first time or again."""
 
     container: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True):
     """Ask a container to end, and kill it when the grace is over."""
 
     container: str
@@ -41,26 +40,22 @@ class Stop:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class StartOver:
+class StartOver(msgspec.Struct, frozen=True):
     """Let every container begin anew, as if none had run; what they were becomes their last state."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clear:
+class Clear(msgspec.Struct, frozen=True):
     """Remove the box and the volumes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forget:
+class Forget(msgspec.Struct, frozen=True):
     """Let the object go from the API."""
 
 
 Step: TypeAlias = Prepare | Start | Stop | StartOver | Clear | Forget
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """An event about the pod."""
 
     type: str
@@ -68,8 +63,7 @@ class Said:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """What to do after one look at a pod, what its status is, and when to look again."""
 
     scene: Scene

@@ -1,7 +1,9 @@
 """Probes: when a container is started, alive and ready, by what its probes find again and again. Pure."""
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
 
 from trainplane.api.meta import Raw
 
@@ -14,8 +16,7 @@ class Sort(StrEnum):
     READINESS = "readiness"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What one try of a probe found; an error of the probe itself proves nothing."""
 
     good: bool
@@ -23,8 +24,7 @@ class Found:
     error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(msgspec.Struct, frozen=True):
     """How often in a row a probe found the same, and what that says."""
 
     result: bool

@@ -18,8 +18,9 @@ import sys
 import termios
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from trainplane.control import clock
 from trainplane.node.processes import MARK, Processes
@@ -59,8 +60,7 @@ _NOT_HERE = (
 _REMEDY = "for isolation run on Linux with user namespaces enabled"
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """Where a process runs, and with it all that join it."""
 
     mark: str
@@ -69,8 +69,7 @@ class _Place:
     rewrite: Rewrite
 
 
-@dataclass(slots=True)
-class _Running:
+class _Running(msgspec.Struct):
     """A process that was started."""
 
     started: Started
@@ -83,13 +82,12 @@ class _Running:
     oom: bool = False
 
 
-@dataclass(slots=True)
-class _Held:
+class _Held(msgspec.Struct):
     """A box, and what was started in it."""
 
     address: str
     job: str
-    running: dict[str, _Running] = field(default_factory=dict)
+    running: dict[str, _Running] = msgspec.field(default_factory=dict)
 
 
 class ProcessRunner:

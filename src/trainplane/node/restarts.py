@@ -1,7 +1,8 @@
 """Whether a container that ended starts again, and how long it waits for that. Pure."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.node.seen import BackOff, Life, Seen
@@ -10,8 +11,7 @@ ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
 RESTART_ALL = "RestartAllContainers"
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(msgspec.Struct, frozen=True):
     """How fast containers that end again and again are started: twice as long a wait each time, up to the most."""
 
     first: float = 10.0

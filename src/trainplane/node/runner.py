@@ -2,10 +2,11 @@
 
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from trainplane.api.ref import Ref
 
@@ -17,8 +18,7 @@ CREATE_ERROR = "CreateContainerError"
 """The container cannot be made around it: a mount, a user or a limit was refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resolver:
+class Resolver(msgspec.Struct, frozen=True):
     """How a pod looks up names besides the cluster's own, as /etc/resolv.conf says it."""
 
     nameservers: tuple[str, ...] = ()
@@ -27,8 +27,7 @@ class Resolver:
     options: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(msgspec.Struct, frozen=True):
     """What the containers of a pod share: a network with one address, a host name, limits."""
 
     pod: Ref
@@ -50,7 +49,7 @@ class Box:
     host_users: bool = False
     """Whether its users are the host's, so that root in it is root; else they are the namespace's own."""
     share_processes: bool = False
-    sysctls: Mapping[str, str] = field(default_factory=dict)
+    sysctls: Mapping[str, str] = msgspec.field(default_factory=dict)
     egress: bool = True
     """Whether it may reach anything outside the cluster."""
     cpus: float | None = None
@@ -58,8 +57,7 @@ class Box:
     """Limits of all containers together, in cores and bytes; None is as much as there is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(msgspec.Struct, frozen=True):
     """Something a container sees at a path: a folder or file of the host, or memory."""
 
     target: str
@@ -74,8 +72,7 @@ class Mount:
     """Of memory, in bytes; None is as much as the pod may use."""
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(msgspec.Struct, frozen=True):
     """What a container engine makes a container of."""
 
     name: str
@@ -85,8 +82,7 @@ class Image:
     """Whether the command line holds but arguments, and the image says what they are given to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(msgspec.Struct, frozen=True):
     """What a container runs, and under which conditions."""
 
     container: str
@@ -120,8 +116,7 @@ class Program:
     """Device files of the host, beyond those that every container has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stdio:
+class Stdio(msgspec.Struct, frozen=True):
     """The open files that become a process's input, output and errors; the Runner copies them and closes none."""
 
     stdin: int
@@ -131,8 +126,7 @@ class Stdio:
     """Whether they are the near end of a terminal, which becomes the process's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(msgspec.Struct, frozen=True):
     """A process that was started: a container's first, or one that joined it."""
 
     id: str
@@ -144,8 +138,7 @@ class Started:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(msgspec.Struct, frozen=True):
     """How a process ended; one of code and signal says it."""
 
     at: datetime
@@ -157,16 +150,14 @@ class Exit:
     """Whether it went down with what ran it, and nobody saw how."""
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(msgspec.Struct, frozen=True):
     """What a pod uses: seconds of CPU since it began, and bytes of memory now."""
 
     cpu_seconds: float
     memory: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ability:
+class Ability(msgspec.Struct, frozen=True):
     """Something that a pod can ask for, and whether it gets it here; becomes a condition of the Node."""
 
     name: str

@@ -1,8 +1,10 @@
 """What the agent sees of a pod on its node: the lives of its containers, its addresses, and what stands in its way."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+
+import msgspec
+from msgspec.structs import replace
 
 from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.failure import Verdict
@@ -24,8 +26,7 @@ FALLBACK_LINES = 80
 FALLBACK = "FallbackToLogsOnError"
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(msgspec.Struct, frozen=True):
     """One run of a container, from its start to its end."""
 
     started: datetime
@@ -44,16 +45,14 @@ class Life:
         return replace(self, ended=exit_.at, code=code, reason=reason, message=message)
 
 
-@dataclass(frozen=True, slots=True)
-class BackOff:
+class BackOff(msgspec.Struct, frozen=True):
     """How long a container that ended waits for its next start, and since when that is so."""
 
     seconds: float
     since: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """One container."""
 
     life: Life | None = None
@@ -86,8 +85,7 @@ class Seen:
         return self.life is not None and self.life.ended is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Doom:
+class Doom(msgspec.Struct, frozen=True):
     """Why the whole pod must end, and since when that is so."""
 
     reason: str
@@ -99,11 +97,10 @@ class Doom:
     """How long its containers have, where that is not as long as they want."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(msgspec.Struct, frozen=True):
     """A pod as its node sees it."""
 
-    containers: Mapping[str, Seen] = field(default_factory=dict)
+    containers: Mapping[str, Seen] = msgspec.field(default_factory=dict)
     addresses: tuple[str, ...] = ()
     """None before its box is made."""
     host: str = ""

@@ -4,9 +4,10 @@ import asyncio
 import logging
 import shutil
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.failure import TAIL, judge

@@ -1,9 +1,10 @@
 """Controller: a row of the table of those who decide, and how a change of one object wakes another."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.reconcile.decision import Decision
@@ -24,8 +25,7 @@ def always(_raw: Raw, _view: View) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Controller:
+class Controller(msgspec.Struct, frozen=True):
     """One controller: the kind it decides for, what its decisions own, what else wakes it, and how it decides.
 
     One of no kind decides for the whole cluster: it is given {} for an object, and looks under keys of its own making.

@@ -1,16 +1,16 @@
 """Decision: what a controller wants done, as values; `control.act` carries it out."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeAlias
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.reconcile.view import Ref
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(msgspec.Struct, frozen=True):
     """Make the object; one of that name that exists already is left alone and reported."""
 
     object: Raw
@@ -20,8 +20,7 @@ class Create:
     """The reason of the Warning event about the owner where a server refuses the object; "" leaves it to the actor."""
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(msgspec.Struct, frozen=True):
     """Own these fields of an object that exists under this uid; never brings a deleted object back."""
 
     object: Raw
@@ -30,8 +29,7 @@ class Apply:
     """As for Create."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(msgspec.Struct, frozen=True):
     """Change an object that is not ours to own, by JSON merge patch, such as the size of a child Job."""
 
     ref: Ref
@@ -40,8 +38,7 @@ class Patch:
     subresource: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
     """Delete the object of this uid."""
 
     ref: Ref
@@ -49,8 +46,7 @@ class Delete:
     propagation: str = "Background"
 
 
-@dataclass(frozen=True, slots=True)
-class SetStatus:
+class SetStatus(msgspec.Struct, frozen=True):
     """Make this the object's status."""
 
     ref: Ref
@@ -64,16 +60,14 @@ class SetStatus:
     """May be left to the next look where something is made at this one, for that will change it again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(msgspec.Struct, frozen=True):
     """Place a pod on a node."""
 
     pod: Ref
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """An Event about an object."""
 
     regarding: Ref
@@ -85,12 +79,11 @@ class Record:
 Action: TypeAlias = Create | Apply | Patch | Delete | SetStatus | Bind | Record
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """Everything a controller wants after one look at the world, in order, and when to look again."""
 
     actions: tuple[Action, ...] = ()
-    again: timedelta | None = field(default=None)
+    again: timedelta | None = msgspec.field(default=None)
 
     @classmethod
     def of(cls, actions: Iterable[Action], *, again: timedelta | None = None) -> "Decision":

@@ -7,11 +7,12 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from trainplane.api.ref import Ref
 from trainplane.node.namespaced.client import Unable

@@ -1,12 +1,11 @@
 """The server: who asks, whether they may, and who answers; every refusal is a Status."""
 
 import asyncio
-import dataclasses
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 import orjson
 from aiohttp import web
 
@@ -61,8 +60,7 @@ _CHECKS = ("ping", "log", "etcd")
 _LOG = logging.getLogger("trainplane.http")
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(msgspec.Struct, frozen=True):
     """What a server is made of."""
 
     api: Api
@@ -160,7 +158,7 @@ class App:
         data = await self._read(request)
         pretty = is_pretty(asked.options, request.headers.get("User-Agent", ""))
         if self._would_create(asked, row):
-            self._check_access(user, dataclasses.replace(asked, verb="create"), method=request.method)
+            self._check_access(user, msgspec.structs.replace(asked, verb="create"), method=request.method)
         return await self._objects.answer(asked, row, user=user, agent=agent, form=form, data=data, pretty=pretty)
 
     def _would_create(self, asked: Request, row: Kind) -> bool:
@@ -288,7 +286,7 @@ class App:
         pod = self._served.api.reads.get(Call(self._kinds["", "v1", "pods"], asked.namespace, asked.name)).object
         is_log = asked.subresource == "log"
         if not is_log:
-            self._check_access(user, dataclasses.replace(asked, verb="create"), method=request.method)
+            self._check_access(user, msgspec.structs.replace(asked, verb="create"), method=request.method)
         if not pod["spec"].get("nodeName"):
             if is_log:
                 streams.log_options(asked)

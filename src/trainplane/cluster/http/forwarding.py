@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Channel, Streams
@@ -17,8 +18,7 @@ MOST = 256
 """Connections at a time over one WebSocket."""
 
 
-@dataclass(slots=True)
-class _Connection:
+class _Connection(msgspec.Struct):
     """One connection that the client forwards: a stream for its bytes and one for what goes wrong."""
 
     port: int

@@ -1,10 +1,10 @@
 """Requests about objects: each verb of the wire handed to the Api, and its answer put into form."""
 
-import dataclasses
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from trainplane.api.kinds import Kind
@@ -62,7 +62,7 @@ class Objects:
         """What is asked of the Api, of the kind behind a view where it is one."""
         view, options = self._views.get((row.group, row.kind)), asked.options
         if view is not None:
-            options = dataclasses.replace(options, field_selector=view.selector(options.field_selector))
+            options = msgspec.structs.replace(options, field_selector=view.selector(options.field_selector))
             row = view.stored
         return Call(row, asked.namespace, asked.name, asked.subresource, options, user, agent, view)
 
@@ -147,7 +147,7 @@ def _shown(found: Listed, call: Call) -> Listed:
     """A list as the view that was asked for shows it."""
     if call.through is None:
         return found
-    return dataclasses.replace(found, items=[call.through.shown(stored) for stored in found.items])
+    return msgspec.structs.replace(found, items=[call.through.shown(stored) for stored in found.items])
 
 
 def _shown_answer(made: Answer, call: Call) -> Answer:
