@@ -216,6 +216,35 @@ def test_changes_that_come_together_are_looked_at_together_and_one_of_its_own_ki
     assert looks == [(1, 1), (2.05, 4)], "one ConfigMap every namespace has"
 
 
+def test_the_end_of_the_last_child_is_looked_at_at_once() -> None:
+    looks: list[float] = []
+
+    def decide(_raw: Raw, _view: View, _now: datetime) -> Decision:
+        looks.append(round(asyncio.get_running_loop().time(), 3))
+        return NOTHING
+
+    async def main() -> None:
+        async with cluster() as made:
+            parent = await made.api.create(config_map("parent"))
+            children = [pod_of(parent, f"pod-{i}") for i in range(2)]
+            for child in children:
+                await made.api.create(child)
+            controller = Controller("toy", "", "ConfigMap", decide, owns=(("", "Pod"),), pause=0.1, settle=0.05)
+            async with made.controlled(controller):
+                for child, seconds in zip(children, (1, 0.06), strict=True):
+                    await asyncio.sleep(seconds)
+                    await made.api.set_status(Ref.of(child), {"phase": "Succeeded"})
+                await asyncio.sleep(1)
+
+    virtual.run(main())
+    assert looks[-2:] == [1.05, 1.06], "one that is not the last waits for others, the last is what all wait for"
+
+
+def pod_of(parent: Raw, name: str) -> Raw:
+    spec = {"containers": [{"name": "main", "image": "none"}]}
+    return {**owned(parent, name), "kind": "Pod", "spec": spec}
+
+
 def test_who_does_not_care_for_an_object_is_not_woken_by_it_but_may_be_by_another() -> None:
     looks: list[tuple[float, str]] = []
 

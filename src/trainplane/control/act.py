@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from typing import Any, NamedTuple, TypeAlias, assert_never
+from typing import Any, NamedTuple, TypeAlias, TypeVar, assert_never
 
 from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.merge import merge_patch, same
@@ -40,6 +40,7 @@ MANAGER = "trainplane"
 WIDEST = 64
 """How many calls are under way at once for one Decision."""
 
+T = TypeVar("T")
 Doing: TypeAlias = Apply | Bind | Create | Delete | Patch | SetStatus
 
 
@@ -78,24 +79,20 @@ class Actor:
         the View turns out to be old, or the API does not answer, all of the rest is left for the next look.
         """
         failed: Failure | None = None
+        done: list[Record] = []
         for _, batch in groupby(chains(decision.actions), key=lambda chain: chain.sort):
             for some in slowly(list(batch)):
                 if failed and not (failed.is_refusal and is_status(some)):
                     continue
-                outcomes = await self._at_once([partial(self._carry_out, controller, ref, chain) for chain in some])
+                outcomes = await at_once([partial(self._carry_out, controller, ref, chain) for chain in some])
                 failed = failed or next(filter(None, outcomes), None)
+                done += [
+                    said for chain, fault in zip(some, outcomes, strict=True) if not fault for said in chain.records
+                ]
+        # Last: nobody who waits for what is done waits for the news of it.
+        for start in range(0, len(done), WIDEST):
+            await at_once([partial(self.record, controller, said) for said in done[start : start + WIDEST]])
         return failed
-
-    async def _at_once(self, calls: Sequence[Callable[[], Awaitable[Failure | None]]]) -> list[Failure | None]:
-        if len(calls) == 1:
-            return [await calls[0]()]
-
-        async def run(call: Callable[[], Awaitable[Failure | None]]) -> Failure | None:
-            return await call()
-
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(run(call)) for call in calls]
-        return [task.result() for task in tasks]
 
     async def _carry_out(self, controller: Controller, ref: Ref, chain: Chain) -> Failure | None:
         for action in chain.actions:
@@ -108,8 +105,6 @@ class Actor:
                     about = ref if ref.kind and not isinstance(action, Bind) else target(action)
                     await self.record(controller, Record(about, "Warning", failed.reason, failed.note))
                 return failed
-        for said in chain.records:
-            await self.record(controller, said)
         return None
 
     async def record(self, controller: Controller, said: Record) -> None:
@@ -195,6 +190,19 @@ class Actor:
         if isinstance(made, str):
             waited = self._clock.now() - datetime.fromisoformat(made)
             self._metrics.scheduling.observe(max(0.0, waited.total_seconds()))
+
+
+async def at_once(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
+    """What calls come to that are under way together."""
+    if len(calls) == 1:
+        return [await calls[0]()]
+
+    async def run(call: Callable[[], Awaitable[T]]) -> T:
+        return await call()
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(run(call)) for call in calls]
+    return [task.result() for task in tasks]
 
 
 def chains(actions: Iterable[Action]) -> Iterator[Chain]:

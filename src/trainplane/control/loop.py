@@ -16,7 +16,7 @@ from trainplane.control.queue import BackOff, Queue
 from trainplane.control.record import Clock, Recorder
 from trainplane.control.reflector import Reflector, Scope
 from trainplane.control.unseen import PATIENCE, Key, Unseen
-from trainplane.control.waking import Interest, Sort, interests, wakened
+from trainplane.control.waking import Interest, Sort, interests, is_last_to_end, owners, wakened
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import Create, Decision, Record, SetStatus
 from trainplane.reconcile.view import Ref
@@ -120,6 +120,11 @@ class Loop:
             try:
                 for ref in wakened(interest, before, after, view=self.live, rows=self._rows):
                     queue.add(ref, after=rest)
+                if after is not None and interest.owns and is_last_to_end(before, after, self.live):
+                    # Somebody waits for this, and nothing more can come with it.
+                    for ref in owners(interest.controller, after, self._rows):
+                        self._calm.pop((interest.controller.name, ref), None)
+                        queue.add(ref)
             except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, must not end the watch
                 changed = Ref.of(after or before or {})
                 self._fault(interest.controller, error, f"when {changed.kind} {changed.name} changed")

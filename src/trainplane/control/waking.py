@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
+from trainplane.api.conditions import is_true
+from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.reconcile.controller import Controller, Wake
@@ -10,6 +12,8 @@ from trainplane.reconcile.view import Ref, View, group_of
 
 Sort: TypeAlias = tuple[str, str]
 """A group and a kind."""
+_ENDS = ("Complete", "Completed", "Failed")
+"""The conditions with which Jobs and JobSets end."""
 
 
 class Interest(NamedTuple):
@@ -58,6 +62,21 @@ def owners(controller: Controller, raw: Raw, rows: Mapping[Sort, Kind]) -> Itera
         if owner.get("controller") and its == (controller.group, controller.kind):
             namespace = metadata.get("namespace", "") if row is None or row.namespaced else ""
             yield Ref(*its, namespace, owner["name"])
+
+
+def is_last_to_end(before: Raw | None, after: Raw | None, view: View) -> bool:
+    """Whether an object has just come to its end, and whatever has the same controller had before: it does by that."""
+    if after is None or not is_over(after) or (before is not None and is_over(before)):
+        return False
+    owner = next((each for each in after["metadata"].get("ownerReferences") or () if each.get("controller")), None)
+    siblings = view.controlled_by(owner["uid"]) if owner else ()
+    return all(is_over(each) for each in siblings if each["kind"] == after["kind"])
+
+
+def is_over(raw: Raw) -> bool:
+    """Whether a pod, a Job or a JobSet has ended, well or not."""
+    status = raw.get("status") or {}
+    return status.get("phase") in (SUCCEEDED, FAILED) or any(is_true(status, type_) for type_ in _ENDS)
 
 
 def _moved(before: Raw | None, after: Raw) -> bool:

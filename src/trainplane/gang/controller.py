@@ -10,6 +10,8 @@ KEY = Ref("", "Namespace", "", "kube-system")
 """The one object that stands for the whole cluster."""
 PAUSE = 0.02
 """Seconds between two looks: pods come and go in numbers."""
+SETTLE = 0.005
+"""Seconds that the first of them waits: the pods of a small job, which come one by one, are placed at one look."""
 
 
 def controller(scheduler: Scheduler | None = None) -> Controller:
@@ -31,4 +33,5 @@ def controller(scheduler: Scheduler | None = None) -> Controller:
         reconcile=lambda raw, view, now: decides.schedule(view, now) if Ref.of(raw) == KEY else Decision(),
         watches=tuple((kind, lambda _raw, _view: (KEY,)) for kind in watched),
         pause=PAUSE,
+        settle=SETTLE,
     )
