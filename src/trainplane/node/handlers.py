@@ -1,4 +1,4 @@
-"""Handlers: what probes and hooks do: run a command in a container, ask by HTTP, open a connection, or wait."""
+"""Handlers: what probes and hooks do: run a command in a container, ask by HTTP or gRPC, open a connection, or wait."""
 
 import asyncio
 import os
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from signal import SIGKILL
 
 from trainplane.api.meta import Raw
+from trainplane.node import grpc_health
 from trainplane.node.pipes import Drain, open_ends
 from trainplane.node.probes import Found, port_of
 from trainplane.node.runner import Box, Exit, NotStarted, Runner, Started
@@ -52,13 +53,14 @@ async def handle(
                 return await _http(runner, box, action, container=container, address=address)
             if action := handler.get("tcpSocket"):
                 return await _tcp(runner, box, action, container=container, address=address)
+            if action := handler.get("grpc"):
+                return await _grpc(runner, box, action, address=address)
             if action := handler.get("sleep"):
                 await asyncio.sleep(action.get("seconds") or 0)
                 return Found(good=True)
     except TimeoutError:
         return Found(good=False, message=f"timed out after {timeout:g}s")
-    what = "grpc" if handler.get("grpc") else "a probe without a handler"
-    return Found(good=False, message=f"{what} cannot be done here; use exec, httpGet or tcpSocket", error=True)
+    return Found(good=False, message="nothing is said that could be done; use exec, httpGet or tcpSocket", error=True)
 
 
 async def _exec(runner: Runner, started: Started, argv: Sequence[str], *, timeout: float) -> Found:
@@ -80,6 +82,21 @@ async def _tcp(runner: Runner, box: Box, action: Raw, *, container: Raw, address
     except OSError as error:
         return Found(good=False, message=_refused(address, port, error))
     return Found(good=True)
+
+
+async def _grpc(runner: Runner, box: Box, action: Raw, *, address: str) -> Found:
+    port, service = int(action["port"]), action.get("service") or ""
+    try:
+        sock = await runner.dial(box, port)
+    except OSError as error:
+        return Found(good=False, message=_refused(address, port, error))
+    reader, writer = await asyncio.open_connection(sock=sock)
+    try:
+        return await grpc_health.check(reader, writer, service=service, authority=f"{address}:{port}", agent=AGENT)
+    except (OSError, ValueError) as error:
+        return Found(good=False, message=f"{address}:{port}: {error}")
+    finally:
+        writer.close()
 
 
 async def _http(runner: Runner, box: Box, action: Raw, *, container: Raw, address: str) -> Found:
