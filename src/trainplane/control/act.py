@@ -147,14 +147,14 @@ class Actor:
                 assert_never(other)
 
     async def _create(self, action: Create) -> Raw:
-        """Make an object; the one that is there already is it, unless somebody else controls it."""
+        """Make an object; the one that is there already is it, unless another controls what is not shared."""
         try:
             return await self._client.create(generated(action.object, action.generate))
         except AlreadyExists as taken:
             there = await self._client.get(Ref.of(action.object))
             if there["metadata"].get("deletionTimestamp"):
                 raise Conflict(f"{taken.message}, and is being deleted") from None
-            if controller_of(there) != controller_of(action.object):
+            if not action.shared and controller_of(there) != controller_of(action.object):
                 raise
             return there
 

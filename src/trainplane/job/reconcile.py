@@ -35,8 +35,10 @@ def reconcile(job: Raw, view: View, now: datetime) -> Decision:
     if job["spec"].get("managedBy", JOB_CONTROLLER) != JOB_CONTROLLER:
         return NOTHING
     pods, patches = claims(job, view)
-    if finished(job.get("status") or {}) or job["metadata"].get("deletionTimestamp"):
+    if finished(job.get("status") or {}):
         return cleared(job, pods, now)
+    if is_deleting(job):
+        return Decision.of([*map(untracked, filter(is_tracked, pods)), *leaving(job, pods)])
     tally = seen(job, pods, now)
     started = start(job, now)
     outcome = decide(job, tally, view, started=started, now=now)
@@ -175,7 +177,7 @@ def events(job: Raw, status: Raw, tally: Tally) -> Iterator[Action]:
 
 
 def cleared(job: Raw, pods: Iterable[Raw], now: datetime) -> Decision:
-    """A Job that is over or on its way out: its pods are let go, and it goes when its time is up."""
+    """A Job that is over: its pods are let go, and it goes when its time is up."""
     actions: list[Action] = [untracked(pod) for pod in pods if is_tracked(pod)]
     kept = expiry(job, now)
     if kept is not None and not is_deleting(job):
@@ -183,6 +185,20 @@ def cleared(job: Raw, pods: Iterable[Raw], now: datetime) -> Decision:
             return Decision.of(actions, again=kept)
         actions.append(Delete(Ref.of(job), job["metadata"].get("uid", ""), propagation="Foreground"))
     return Decision.of(actions)
+
+
+def leaving(job: Raw, pods: tuple[Raw, ...]) -> Iterator[SetStatus]:
+    """What a Job on its way out says of the pods that go before it; nobody counts them any more."""
+    before: Raw = job.get("status") or {}
+    if "terminating" not in before:
+        return
+    tally = Tally(job["spec"], before, pods)
+    active = {"active": len(tally.active)} if tally.active else {}
+    counts = {**active, "ready": sum(map(is_ready, tally.active)), "terminating": len(tally.terminating)}
+    status = {key: value for key, value in before.items() if key != "active"} | counts
+    if status != before:
+        metadata = job["metadata"]
+        yield SetStatus(Ref.of(job), status, metadata.get("uid", ""), metadata.get("resourceVersion", ""))
 
 
 def soonest(outcome: Outcome, status: Raw, *, job: Raw, started: datetime | None, now: datetime) -> timedelta | None:

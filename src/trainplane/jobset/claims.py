@@ -50,7 +50,7 @@ def missing_claims(jobset: Raw, view: View) -> Iterator[Create]:
     for template, goes in templates(jobset):
         made = claim(template, jobset, goes=goes)
         if view.get(Ref.of(made)) is None:
-            yield Create(made, complaint=CREATION_FAILED)
+            yield Create(made, complaint=CREATION_FAILED, shared=True)
 
 
 def with_volumes(pod: Raw, jobset: Raw) -> Raw:

@@ -54,4 +54,4 @@ def service(jobset: Raw) -> Raw:
 def missing_service(jobset: Raw, view: View) -> Iterator[Create]:
     """The Service where it is wanted and there is none; one of that name that exists serves, whoever made it."""
     if has_dns(jobset) and view.get(Ref("", "Service", namespace_of(jobset), subdomain(jobset))) is None:
-        yield Create(service(jobset), complaint=CREATION_FAILED)
+        yield Create(service(jobset), complaint=CREATION_FAILED, shared=True)

@@ -18,6 +18,8 @@ class Create(msgspec.Struct, frozen=True):
     """What only the acting side can make, such as `ssh-keys`: entropy is never drawn where decisions are taken."""
     complaint: str = ""
     """The reason of the Warning event about the owner where a server refuses the object; "" leaves it to the actor."""
+    shared: bool = False
+    """Whether an object of that name serves, whoever made it."""
 
 
 class Apply(msgspec.Struct, frozen=True):
