@@ -114,7 +114,7 @@ def changed(new: Raw, old: Raw, runtime: Raw, lookup: Lookup) -> Iterator[Proble
         yield Problem(plan_rules.TRAINER_IS_FIXED, TRAINER, what, "create the job anew")
     elif at(new, NODES) != at(old, NODES) and defaults.starting_size(runtime) is None:
         todo = "only jobs whose runtime has torch.elasticPolicy bounds can be resized; create the job anew"
-        yield Problem(plan_rules.SIZE_IS_FIXED, NODES, "the number of nodes cannot change after creation", todo)
+        yield Problem(plan_rules.SIZE_IS_FIXED, TRAINER, "the number of nodes cannot change after creation", todo)
     before, after = ([time_free(patch) for _, patch in objects_at(raw, *PATCHES)] for raw in (old, new))
     if before == after:
         return
