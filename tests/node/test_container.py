@@ -16,9 +16,10 @@ from tests.node.nodes import NAMESPACE, Nodes, container, nodes, phase, pod, ref
 from tests.node.test_streams import heard
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Patch
-from trainplane.node.container import CLUSTER, ContainerRunner
+from trainplane.node.container import ContainerRunner
 from trainplane.node.images import ImageMapping
 from trainplane.node.namespaced.leftovers import label
+from trainplane.node.podman_words import CLUSTER
 from trainplane.node.runner import Box, Image, Program, Stdio, Unable
 
 IMAGE = f"localhost/trainplane-test:{os.getpid()}"

@@ -13,15 +13,15 @@ import signal as signals
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from trainplane.control import clock
-from trainplane.node.namespaced import egress, files
-from trainplane.node.namespaced.addresses import GATEWAY, NETWORK
-from trainplane.node.namespaced.identity import RANGE
+from trainplane.node.namespaced.addresses import GATEWAY
 from trainplane.node.namespaced.leftovers import label
 from trainplane.node.namespaced.runner import NamespacedRunner
 from trainplane.node.podman import Failed, Podman
+from trainplane.node.podman_words import CLUSTER, POD, Wording
 from trainplane.node.pulls import Pulls
 from trainplane.node.runner import (
     CONTAINER,
@@ -30,7 +30,6 @@ from trainplane.node.runner import (
     Ability,
     Box,
     Exit,
-    Mount,
     NotStarted,
     Program,
     Started,
@@ -40,9 +39,6 @@ from trainplane.node.runner import (
 )
 
 SANDBOX = "sandbox"
-CLUSTER, POD = "dev.trainplane.cluster", "dev.trainplane.pod"
-"""The labels by which the engine's containers are known to be ours, and whose they are."""
-MEMORY = Path("/dev/shm")  # noqa: S108 - where memory passes for a folder
 EXITS = 1024
 BEGINS = 100
 NOT_BEGUN = ("created", "initialized")
@@ -90,7 +86,8 @@ class ContainerRunner:
         self._ground = NamespacedRunner(folder, egress=egress, environment=environment)
         self._folder = folder
         self._label = label(folder)
-        self._egress = egress
+        owner = partial(self._ground.owner, uid=0, gid=0)
+        self._wording = Wording(self._label, egress=egress, owner=owner)
         self._podman = Podman(environment, folder=folder)
         self._pulls = Pulls(self._podman)
         self._boxes: dict[str, _Held] = {}
@@ -135,7 +132,7 @@ class ContainerRunner:
         except Failed as error:
             await self._ground.close()
             raise Unable(f"podman cannot make containers here: {error}; mend that, or {_NEEDS}") from error
-        shutil.rmtree(self._memory(), ignore_errors=True)
+        shutil.rmtree(self._wording.memory, ignore_errors=True)
         return sorted({*uids, *(labels.get(POD, "") for _, labels in left)} - {""})
 
     async def _try(self) -> None:
@@ -184,7 +181,14 @@ class ContainerRunner:
         name = f"trainplane-{self._label}-{box.uid[:8]}-{program.container}-{self._count}"
         held.names.append(name)
         try:
-            words, extra = self._words(held, program, name=name, terminal=stdio.terminal)
+            words, extra = self._wording.words(
+                box,
+                program,
+                name=name,
+                addresses=held.addresses,
+                sandbox=held.sandbox.pid,
+                terminal=stdio.terminal,
+            )
             await self._podman.ask("create", *words, environment=extra)
         except (Failed, OSError) as error:
             raise NotStarted(CREATE_ERROR, f"the container {program.container} cannot be made: {error}") from error
@@ -198,83 +202,6 @@ class ContainerRunner:
         running = self._follow(name, command, box=box, is_first=True)
         running.is_limited = program.memory is not None
         return Started(name, box.uid, program.container, pid, clock.now())
-
-    def _words(self, held: _Held, program: Program, *, name: str, terminal: bool) -> tuple[list[str], dict[str, str]]:
-        """What podman is told of a container, and the variables that it finds in its own environment."""
-        box = held.box
-        spaces = f"ns:/proc/{held.sandbox.pid}/ns/"
-        words = ["--name", name, "--label", f"{CLUSTER}={self._label}", "--label", f"{POD}={box.uid}"]
-        words += ["--network", f"{spaces}net", "--uts", f"{spaces}uts", "--no-hosts"]
-        # Users of their own may not mount the queues of a namespace that is not theirs.
-        words += ["--ipc", f"{spaces}ipc"] if box.host_users else []
-        words += ["--pid", f"{spaces}pid"] if box.share_processes else []
-        words += ["--log-driver", "none", "--interactive", "--pull", "never"] + ["--tty"] * terminal
-        words += self._user(box, program)
-        words += _rights(program)
-        for mount in (*self._own_files(held, program), *program.mounts):
-            words += ["--volume", f"{self._source(box, mount)}:{mount.target}:{'ro' if mount.read_only else 'rw'}"]
-        env = self._environment(box, program)
-        file = box.folder / f"{program.container}.env"
-        simple = {key: value for key, value in env.items() if "\n" not in value}
-        file.touch(mode=0o600)
-        file.write_text("".join(f"{key}={value}\n" for key, value in simple.items()), encoding="utf-8")
-        words += ["--env-file", str(file)]
-        # A line of a file holds no line breaks; what has some is handed over, where no other user sees it.
-        extra = {key: value for key, value in env.items() if key not in simple}
-        for key in extra:
-            words += ["--env", key]
-        if program.cwd:
-            words += ["--workdir", program.cwd]
-        if program.image is None:
-            return [*words, "--rootfs", f"{program.root}:O", *program.argv], extra
-        if program.image.knows_command:
-            return [*words, program.image.name, *program.argv], extra
-        entrypoint, *arguments = program.argv
-        return [*words, "--entrypoint", entrypoint, program.image.name, *arguments], extra
-
-    def _user(self, box: Box, program: Program) -> list[str]:
-        words = list[str]()
-        if not box.host_users:
-            first = self._ground.owner(box, uid=0, gid=0)
-            for kind, number in zip(("--uidmap", "--gidmap"), first, strict=True):
-                words += [kind, f"0:{number}:{RANGE}"]
-        if program.uid is not None or program.gid is not None:
-            uid = program.uid or 0
-            words += ["--user", f"{uid}:{uid if program.gid is None else program.gid}"]
-        for group in program.groups:
-            words += ["--group-add", str(group)]
-        return words
-
-    def _environment(self, box: Box, program: Program) -> dict[str, str]:
-        added = {"GLOO_SOCKET_IFNAME": "eth0"} if not box.host_network else {}
-        if self._egress and box.egress and not box.host_network:
-            namespace, domain = box.pod.namespace, box.domain
-            added |= egress.variables(gateway=GATEWAY, network=str(NETWORK), namespace=namespace, domain=domain)
-        return {**added, **program.env}
-
-    def _own_files(self, held: _Held, program: Program) -> list[Mount]:
-        """The files by which a pod knows itself and its peers; all else below /etc is the image's."""
-        folder = held.box.folder / "etc" / program.container
-        folder.mkdir(parents=True, exist_ok=True)
-        made = files.all_files(held.box, held.addresses, gateway=GATEWAY, uid=0, gid=0, groups=())
-        for name in ("hosts", "resolv.conf"):
-            (folder / name).write_text(made[name], encoding="utf-8")
-        return [Mount(f"/etc/{name}", folder / name) for name in ("hosts", "resolv.conf")]
-
-    def _source(self, box: Box, mount: Mount) -> Path:
-        if mount.source is None:
-            folder = self._memory() / box.uid / mount.name
-            folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o777)
-            return folder
-        whole = mount.source.resolve()
-        part = (whole / mount.sub_path).resolve() if mount.sub_path else whole
-        if not part.is_relative_to(whole):
-            raise NotStarted(CREATE_ERROR, f"the subPath {mount.sub_path} leads out of its volume; name a part of it")
-        return part
-
-    def _memory(self) -> Path:
-        return MEMORY / f"trainplane-{self._label}"
 
     async def exec(
         self, started: Started, argv: Sequence[str], stdio: Stdio, *, env: Mapping[str, str] | None = None
@@ -385,7 +312,7 @@ class ContainerRunner:
         except Failed as error:
             raise NotStarted(CREATE_ERROR, f"the containers of the pod {box.pod.name} do not go: {error}") from error
         finally:
-            shutil.rmtree(self._memory() / box.uid, ignore_errors=True)
+            shutil.rmtree(self._wording.memory / box.uid, ignore_errors=True)
             await self._ground.remove(box)
 
     async def close(self) -> None:
@@ -393,23 +320,5 @@ class ContainerRunner:
         for held in list(self._boxes.values()):
             with contextlib.suppress(NotStarted):
                 await self.remove(held.box)
-        shutil.rmtree(self._memory(), ignore_errors=True)
+        shutil.rmtree(self._wording.memory, ignore_errors=True)
         await self._ground.close()
-
-
-def _rights(program: Program) -> list[str]:
-    """What a container may do and use."""
-    words = ["--privileged"] * program.privileged
-    words += ["--read-only", "--read-only-tmpfs=false"] * program.read_only_root
-    words += [word for name in sorted(program.drop_capabilities) for word in ("--cap-drop", name)]
-    words += [word for name in sorted(program.add_capabilities) for word in ("--cap-add", name)]
-    words += ["--security-opt", "no-new-privileges"] * program.no_new_privileges
-    words += ["--security-opt", "seccomp=unconfined"] * program.unconfined
-    words += [word for device in program.devices for word in ("--device", device)]
-    if program.memory is not None:
-        words += ["--memory", str(program.memory), "--memory-swap", str(program.memory)]
-    if program.cpus is not None:
-        words += ["--cpus", f"{program.cpus:g}"]
-    if program.cpu_request:
-        words += ["--cpu-shares", str(max(2, int(program.cpu_request * 1024)))]
-    return words

@@ -99,6 +99,37 @@ def status(pod: Raw, scene: Scene, now: datetime, *, over: bool, pace: Pace) -> 
     return written
 
 
+def current(pod: Raw, written: Raw | None) -> Raw:
+    """The pod with the status that its node wrote last, and what others have added to it."""
+    if written is None:
+        return pod
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    foreign = [each for each in conditions if each["type"] not in OWN]
+    own = [each for each in written["conditions"] if each["type"] in OWN]
+    return {**pod, "status": {**written, "conditions": [*foreign, *own]}}
+
+
+def changes(before: Raw, after: Raw) -> Raw:
+    """What is to be written of a status, so that it becomes another one."""
+    changed = {key: value for key, value in after.items() if before.get(key) != value}
+    changed |= {key: None for key in before if key not in after}
+    if "conditions" in changed:
+        old = {each["type"]: each for each in before.get("conditions") or ()}
+        changed["conditions"] = [each for each in after["conditions"] if old.get(each["type"]) != each]
+    return changed
+
+
+def with_addresses(pod: Raw, scene: Scene) -> Raw:
+    """A pod as its containers are told of it: with the addresses that it has got."""
+    told = {
+        "hostIP": scene.host,
+        "hostIPs": [{"ip": scene.host}],
+        "podIP": scene.addresses[0] if scene.addresses else "",
+        "podIPs": [{"ip": each} for each in scene.addresses],
+    }
+    return {**pod, "status": {**(pod.get("status") or {}), **told}}
+
+
 def _container(pod: Raw, container: Raw, seen: Seen, *, now: datetime, pace: Pace, lost: bool, over: bool) -> Raw:
     name, init = container["name"], pod["spec"].get("initContainers") or ()
     regular_init = any(each is container for each in init) and not is_sidecar(container)

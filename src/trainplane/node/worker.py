@@ -10,13 +10,12 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from trainplane.api.core import FAILED, SUCCEEDED
-from trainplane.api.failure import TAIL, judge
+from trainplane.api.failure import judge
 from trainplane.api.meta import Raw
-from trainplane.api.raw import look
 from trainplane.api.times import stamp
 from trainplane.cluster.client import Patch
 from trainplane.cluster.errors import ApiError, Conflict, NotFound
-from trainplane.node import images, launch, report
+from trainplane.node import ending, images, launch
 from trainplane.node.devices import NoDevice
 from trainplane.node.downward import container_of, containers
 from trainplane.node.environment import CONFIG_ERROR, ConfigError
@@ -29,17 +28,8 @@ from trainplane.node.pipes import open_ends
 from trainplane.node.probes import Sort, Tally
 from trainplane.node.restarts import next_back_off
 from trainplane.node.runner import START_ERROR, Box, NotStarted
-from trainplane.node.seen import (
-    FALLBACK_LINES,
-    KILLED,
-    Doom,
-    Life,
-    Scene,
-    Seen,
-    remembered,
-    termination_message,
-)
-from trainplane.node.status import OWN
+from trainplane.node.seen import KILLED, Doom, Life, Scene, Seen, remembered
+from trainplane.node.status import changes, current, with_addresses
 from trainplane.reconcile.view import View
 
 REJECTED = "UnexpectedAdmissionError"
@@ -110,7 +100,7 @@ class Worker:
         """Look once and do what is to be done; False at the end."""
         self._wake.clear()
         home = self._home
-        turn = decide(self._current(), self.scene, home.clock.now(), pace=home.pace)
+        turn = decide(current(self.pod, self._written), self.scene, home.clock.now(), pace=home.pace)
         self.scene = turn.scene
         self._say_once(turn.said)
         steps = [step for step in turn.steps if not isinstance(step, Forget)]
@@ -129,14 +119,6 @@ class Worker:
             async with asyncio.timeout(turn.again.total_seconds() if turn.again is not None else None):
                 await self._wake.wait()
         return True
-
-    def _current(self) -> Raw:
-        """The pod with the status that we gave it, and what others have added to it."""
-        if self._written is None:
-            return self.pod
-        foreign = [each for each in look(self.pod, "status", "conditions") or () if each["type"] not in OWN]
-        own = [each for each in self._written["conditions"] if each["type"] in OWN]
-        return {**self.pod, "status": {**self._written, "conditions": [*foreign, *own]}}
 
     async def _do(self, step: Step) -> None:
         match step:
@@ -189,7 +171,7 @@ class Worker:
         if made is None:
             raise RuntimeError("a container was started before its volumes were made")
         try:
-            pod = self._with_addresses()
+            pod = with_addresses(self.pod, self.scene)
             if seen.tried or seen.life:
                 self._view = await launch.look_up(pod, home)
             program, where = launch.program(pod, container, home, view=self._view, made=made)
@@ -253,17 +235,6 @@ class Worker:
         self.scene = self.scene.with_container(name, seen)
         self._say("Warning", "Failed", f"Error: {message}")
 
-    def _with_addresses(self) -> Raw:
-        """The pod as its containers are told of it: with the addresses that it has got."""
-        host, addresses = self._home.address, self.scene.addresses
-        told = {
-            "hostIP": host,
-            "hostIPs": [{"ip": host}],
-            "podIP": addresses[0] if addresses else "",
-            "podIPs": [{"ip": each} for each in addresses],
-        }
-        return {**self.pod, "status": {**(self.pod.get("status") or {}), **told}}
-
     async def _follow(self, living: Living) -> None:
         """Wait for a container's end and see to what it leaves."""
         name, home = living.container["name"], self._home
@@ -277,30 +248,14 @@ class Worker:
             return
         life = seen.life.with_exit(exit_)
         if not exit_.lost:
-            life = replace(life, message=self._message(living.container, life, living.number))
+            message = ending.last_words(self.pod, living, life, home=home, view=self._view)
+            life = replace(life, message=message)
         if life.code and not seen.stopping and not exit_.lost:
-            said = home.logs.tail(log_name(self.pod), name, living.number, lines=TAIL).splitlines()
-            if living.writer.failure:
-                # A disk that was full for the log was full for the program too, whose words about it are lost.
-                said.append(living.writer.failure)
-            blame = judge(life.code, said, oom=exit_.oom)
-            log = home.logs.path(log_name(self.pod), name, living.number)
-            report.keep(log, blame, report.hidden("\n".join(said), self._view).splitlines())
+            blame = ending.judged(self.pod, living, exit_, code=life.code, home=home, view=self._view)
             self.scene = replace(self.scene, blame=blame)
         ended = replace(seen, life=life, ready=False, started=False, stopping=False, unhealthy="")
         self.scene = self.scene.with_container(name, ended)
         self._wake.set()
-
-    def _message(self, container: Raw, life: Life, number: int) -> str:
-        name = container["name"]
-        try:
-            with launch.message_file(self.pod, self._home, name).open("rb") as file:
-                written = file.read(8192).decode(errors="replace")
-        except OSError:
-            written = ""
-        log = self._home.logs.tail(log_name(self.pod), name, number, lines=FALLBACK_LINES) if life.code else ""
-        # Whoever may read the pod reads this, and need not be allowed to read Secrets or logs.
-        return termination_message(container, life, written=written, log=report.hidden(log, self._view))
 
     def _stop(self, name: str, *, grace: float, why: str) -> None:
         seen = self.scene.of(name)
@@ -350,12 +305,7 @@ class Worker:
 
     async def _write(self, status: Raw) -> bool:
         """Write what has changed of the status; False where that did not succeed, and is tried again."""
-        before = self._written if self._written is not None else self.pod.get("status") or {}
-        changed = {key: value for key, value in status.items() if before.get(key) != value}
-        changed |= {key: None for key in before if key not in status}
-        if "conditions" in changed:
-            old = {each["type"]: each for each in before.get("conditions") or ()}
-            changed["conditions"] = [each for each in status["conditions"] if old.get(each["type"]) != each]
+        changed = changes(self._written if self._written is not None else self.pod.get("status") or {}, status)
         if self.is_gone or not changed:
             return True
         try:
@@ -384,7 +334,7 @@ class Worker:
             await asyncio.sleep(self._home.refresh)
             if self._made and not self.scene.cleared:
                 with suppress(ApiError, OSError):
-                    await launch.refresh(self._with_addresses(), self._home, self._made)
+                    await launch.refresh(with_addresses(self.pod, self.scene), self._home, self._made)
 
     def _tell_image(self, container: Raw, where: images.Place) -> None:
         image = container.get("image") or ""
