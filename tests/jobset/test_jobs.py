@@ -161,7 +161,7 @@ ONE_JOB = {"maxRestarts": 3, "rules": [{"name": "One", "action": "RestartJob"}]}
 
 
 class TestRestartsOfSingleJobs:
-    """The label that counts them is there where a rule can restart a single Job, and the gate is open."""
+    """The label that counts them is on every Job where the gate is open, and on none where it is closed."""
 
     def test_each_job_carries_its_own_count(self) -> None:
         stage = Stage(jobset(rjob("a", 2), failurePolicy=ONE_JOB), restart_job=True)
@@ -171,12 +171,11 @@ class TestRestartsOfSingleJobs:
         assert counts == {"js-a-0": "1", "js-a-1": "0"}
         assert stage.jobs["js-a-0"]["spec"]["template"]["metadata"]["annotations"][KEY + "job-restart-attempt"] == "1"
 
-    @pytest.mark.parametrize(("gate", "policy"), [(False, None), (True, {"maxRestarts": 3})])
-    def test_no_rule_or_no_gate_no_label(self, gate: bool, policy: Raw | None) -> None:
-        spec = {"failurePolicy": policy} if policy else {}
-        stage = Stage(jobset(rjob("a", 2), **spec), restart_job=gate)
-        for raw in stage.jobs.values():
-            assert KEY + "job-restart-attempt" not in raw["metadata"]["labels"]
+    @pytest.mark.parametrize("gate", [False, True])
+    def test_the_gate_decides_about_the_label(self, gate: bool) -> None:
+        stage = Stage(jobset(rjob("a", 2), failurePolicy={"maxRestarts": 3}), restart_job=gate)
+        labels = [raw["metadata"]["labels"].get(KEY + "job-restart-attempt") for raw in stage.jobs.values()]
+        assert labels == (["0", "0"] if gate else [None, None])
 
 
 class TestWhichAreMissing:

@@ -7,7 +7,7 @@ from trainplane.api.jobset import STARTUP_POLICY_COMPLETED, STARTUP_POLICY_IN_PR
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.jobset.children import Children, job_restarts
-from trainplane.jobset.fields import is_in_order, is_suspended, replicas, replicated_jobs, restarts_single_jobs
+from trainplane.jobset.fields import is_in_order, is_suspended, replicas, replicated_jobs
 from trainplane.jobset.jobs import job, job_name
 from trainplane.jobset.status import Outcome, counts_of
 from trainplane.reconcile.decision import Create
@@ -68,12 +68,11 @@ def create_missing(
     counts = counts_of(said.status)
     # A suspended JobSet makes all its Jobs, suspended; which of them go first is decided when it is resumed.
     in_order = is_in_order(jobset) and not is_suspended(jobset)
-    counted = restart_job and restarts_single_jobs(jobset)
     made: list[Create] = []
     for one in replicated_jobs(jobset):
         if not may_start(jobset, one, counts) or (in_order and has_started(one, counts)):
             continue
-        restarts = job_restarts(said.status, one["name"]) if counted else None
+        restarts = job_restarts(said.status, one["name"]) if restart_job else None
         made += [
             Create(job(jobset, one, index, restarts=restarts), complaint=CREATION_FAILED)
             for index in absent(jobset, one, children)
