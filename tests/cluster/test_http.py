@@ -243,6 +243,10 @@ def test_a_dialect_shows_the_hub_s_objects(tmp_path: Path) -> None:
         assert found["spec"]["mlPolicy"]["numNodes"] == 3
         assert (await call("DELETE", f"{dialect}/r"))[0] == 200
         assert (await call("GET", f"{hub}/r"))[0] == 404
+        for method in ("GET", "DELETE"):
+            _, status, _ = await call(method, f"{dialect}/r")
+            assert status["message"] == 'clustertrainingruntimes.ome.io "r" not found'
+            assert status["details"]["group"] == "ome.io"
 
     serve(tmp_path, story)
 
@@ -250,7 +254,14 @@ def test_a_dialect_shows_the_hub_s_objects(tmp_path: Path) -> None:
 def test_events_are_one_store_seen_through_two_groups(tmp_path: Path) -> None:
     new, old = "/apis/events.k8s.io/v1/namespaces/default/events", "/api/v1/namespaces/default/events"
     event = {"metadata": {"name": "e"}, "regarding": {"kind": "Pod", "namespace": "default", "name": "p"}}
-    event |= {"note": "n", "reason": "R", "type": "Normal", "action": "A", "reportingController": "x/c"}
+    event |= {
+        "note": "n",
+        "reason": "R",
+        "type": "Normal",
+        "action": "A",
+        "reportingController": "x/c",
+        "reportingInstance": "i",
+    }
 
     async def story(call: Caller) -> None:
         code, status, _ = await call("POST", new, body=event)

@@ -194,7 +194,8 @@ def _parse_values(tokens: _Tokens) -> list[str]:
         if (sign := tokens.take()) == ")":
             return values
         if sign != ",":
-            raise tokens.unexpected("',' or ')'", "separate values with commas and close the bracket", found=sign)
+            expected = "',' or ')'" if values != [""] else "',', ')' or identifier"
+            raise tokens.unexpected(expected, "separate values with commas and close the bracket", found=sign)
 
 
 def requirement(key: str, operator: Operator, values: Collection[str] = ()) -> Requirement:

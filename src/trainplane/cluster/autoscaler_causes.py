@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainplane.api.meta import Raw
-from trainplane.api.raw import look
+from trainplane.api.quantity import parse
 from trainplane.cluster.causes import Cause, forbidden, invalid, not_supported, required
+from trainplane.cluster.names import label_faults
 
 _SOURCES = {
     "ContainerResource": "containerResource",
@@ -14,7 +15,24 @@ _SOURCES = {
     "Pods": "pods",
     "Resource": "resource",
 }
+_TARGETS = ("Utilization", "Value", "AverageValue")
+_NO_TARGET = {
+    "containerResource": ("averageUtilization", "must set either a target raw value or a target utilization"),
+    "external": ("averageValue", "must set either a target value for metric or a per-pod target"),
+    "object": ("averageValue", "must set either a target value or averageValue"),
+    "pods": ("averageValue", "must specify a positive target averageValue"),
+    "resource": ("averageUtilization", "must set either a target raw value or a target utilization"),
+}
+"""Where a metric's target is missed, and how that is said."""
+_ENOUGH = {
+    "containerResource": ("averageUtilization", "averageValue"),
+    "external": ("value", "averageValue"),
+    "object": ("value", "averageValue"),
+    "pods": ("averageValue",),
+    "resource": ("averageUtilization", "averageValue"),
+}
 LONGEST_WINDOW = 3600
+LONGEST_PERIOD = 1800
 
 
 def autoscaler_causes(new: Raw, _: Raw | None, subresource: str) -> Iterator[Cause]:
@@ -26,44 +44,101 @@ def autoscaler_causes(new: Raw, _: Raw | None, subresource: str) -> Iterator[Cau
     metrics = spec.get("metrics") or ()
     if least is not None and least < 1:
         yield invalid("spec.minReplicas", least, "must be greater than or equal to 1")
-    if most < 1:
+    if not most:
         yield required("spec.maxReplicas", "must be set and greater than 0")
+    elif most < 1:
+        yield invalid("spec.maxReplicas", most, "must be greater than or equal to 1")
     if least is not None and most < least:
         yield invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
-    target = spec.get("scaleTargetRef") or {}
-    for name in ("kind", "name"):
-        if not target.get(name):
-            yield required(f"spec.scaleTargetRef.{name}")
-    if not target.get("apiVersion"):
-        yield invalid("spec.scaleTargetRef.apiVersion", "", "apiVersion must specify API group")
+    yield from _reference_causes(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef")
+    version = (spec.get("scaleTargetRef") or {}).get("apiVersion") or ""
+    if "/" not in version:
+        yield invalid("spec.scaleTargetRef.apiVersion", version, "apiVersion must specify API group")
     for index, metric in enumerate(metrics):
         yield from _metric_causes(metric, f"spec.metrics[{index}]")
     if least == 0 and not any(each.get("type") in ("Object", "External") for each in metrics):
         words = "must specify at least one Object or External metric to support scaling to zero replicas"
         yield forbidden("spec.metrics", words)
-    for way in ("scaleUp", "scaleDown"):
-        window = look(spec, "behavior", way, "stabilizationWindowSeconds")
-        at = f"spec.behavior.{way}.stabilizationWindowSeconds"
-        if window is not None and window < 0:
-            yield invalid(at, window, "must be greater than or equal to zero")
-        elif window is not None and window > LONGEST_WINDOW:
-            yield invalid(at, window, f"must be less than or equal to {LONGEST_WINDOW}")
+    for way, rules in (spec.get("behavior") or {}).items():
+        yield from _rule_causes(rules, f"spec.behavior.{way}")
+
+
+def _reference_causes(reference: Mapping[str, Any], at: str) -> Iterator[Cause]:
+    for name in ("kind", "name"):
+        if not reference.get(name):
+            yield required(f"{at}.{name}")
 
 
 def _metric_causes(metric: Mapping[str, Any], at: str) -> Iterator[Cause]:
     kind = metric.get("type") or ""
+    if not kind:
+        yield required(f"{at}.type", "must specify a metric source type")
     if kind not in _SOURCES:
         yield not_supported(f"{at}.type", kind, _SOURCES)
-        return
-    field = _SOURCES[kind]
-    source = metric.get(field)
-    if source is None:
-        yield required(f"{at}.{field}", "must populate information for the given metric source")
-        return
-    if kind == "Resource":
-        target = source.get("target") or {}
+    for field in _SOURCES.values():
+        if metric.get(field) is not None:
+            yield from _source_causes(metric[field], field, f"{at}.{field}")
+    if kind in _SOURCES and metric.get(_SOURCES[kind]) is None:
+        yield required(f"{at}.{_SOURCES[kind]}", "must populate information for the given metric source")
+
+
+def _source_causes(source: Mapping[str, Any], field: str, at: str) -> Iterator[Cause]:
+    if field == "object":
+        yield from _reference_causes(source.get("describedObject") or {}, f"{at}.describedObject")
+    if field in ("containerResource", "resource"):
         if not source.get("name"):
-            yield required(f"{at}.{field}.name", "must specify a resource name")
-        if target.get("averageUtilization") is None and target.get("averageValue") is None:
-            words = "must set either a target raw value or a target utilization"
-            yield required(f"{at}.{field}.target.averageUtilization", words)
+            yield required(f"{at}.name", "must specify a resource name")
+    elif not (source.get("metric") or {}).get("name"):
+        yield required(f"{at}.metric.name", "must specify a metric name")
+    if field == "containerResource":
+        container = source.get("container") or ""
+        if not container:
+            yield required(f"{at}.container", "must specify a container")
+        for fault in label_faults(container) if container else ():
+            yield invalid(f"{at}.container", container, fault)
+    yield from _target_causes(source.get("target") or {}, field, f"{at}.target")
+
+
+def _target_causes(target: Mapping[str, Any], field: str, at: str) -> Iterator[Cause]:
+    kind = target.get("type") or ""
+    if not kind:
+        yield required(f"{at}.type", "must specify a metric target type")
+    if kind not in _TARGETS:
+        yield invalid(f"{at}.type", kind, "must be either Utilization, Value, or AverageValue")
+    for name in ("value", "averageValue"):
+        if target.get(name) is not None and parse(target[name]) <= parse(0):
+            yield invalid(f"{at}.{name}", str(target[name]), "must be positive")
+    share = target.get("averageUtilization")
+    if share is not None and share < 1:
+        yield invalid(f"{at}.averageUtilization", share, "must be greater than 0")
+    if all(target.get(name) is None for name in _ENOUGH[field]):
+        missed, words = _NO_TARGET[field]
+        yield required(f"{at}.{missed}", words)
+
+
+def _rule_causes(rules: Mapping[str, Any], at: str) -> Iterator[Cause]:
+    window, choice, tolerance = (
+        rules.get(name) for name in ("stabilizationWindowSeconds", "selectPolicy", "tolerance")
+    )
+    if window is not None and window < 0:
+        yield invalid(f"{at}.stabilizationWindowSeconds", window, "must be greater than or equal to zero")
+    elif window is not None and window > LONGEST_WINDOW:
+        words = f"must be less than or equal to {LONGEST_WINDOW}"
+        yield invalid(f"{at}.stabilizationWindowSeconds", window, words)
+    if choice is not None and choice not in ("Disabled", "Max", "Min"):
+        yield not_supported(f"{at}.selectPolicy", choice, ("Disabled", "Max", "Min"))
+    policies = rules.get("policies")
+    if not policies:
+        yield required(f"{at}.policies", "must specify at least one Policy")
+    for index, policy in enumerate(policies or ()):
+        where = f"{at}.policies[{index}]"
+        if policy.get("type") not in ("Percent", "Pods"):
+            yield not_supported(f"{where}.type", policy.get("type") or "", ("Percent", "Pods"))
+        for name in ("value", "periodSeconds"):
+            if (policy.get(name) or 0) <= 0:
+                yield invalid(f"{where}.{name}", policy.get(name) or 0, "must be greater than zero")
+        if (policy.get("periodSeconds") or 0) > LONGEST_PERIOD:
+            words = f"must be less than or equal to {LONGEST_PERIOD}"
+            yield invalid(f"{where}.periodSeconds", policy["periodSeconds"], words)
+    if tolerance is not None and parse(tolerance) < parse(0):
+        yield invalid(f"{at}.tolerance", str(tolerance), "must be greater than or equal to 0")

@@ -33,7 +33,7 @@ def read_json(data: bytes, *, lenient: bool = False) -> Body:
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise NotReadable(_json_fault(data, error.pos)) from None
+        raise NotReadable(json_fault(data, error.pos)) from None
     # What comes out as it went in holds no key twice; nearly all clients write JSON without blanks.
     try:
         if lenient or not isinstance(value, dict) or orjson.dumps(value) == data.strip():
@@ -56,12 +56,15 @@ def read_json(data: bytes, *, lenient: bool = False) -> Body:
     return Body(again, repeated) if repeated else Body(value)
 
 
-def _json_fault(data: bytes, at: int) -> str:
-    """What Go says of text that is no JSON."""
+def json_fault(data: bytes, at: int = 0) -> str:
+    """What Go says of text that is no JSON; `at` is where it cannot be read on."""
     text = data.decode(errors="replace")
     if not text.strip() or at >= len(text.rstrip()):
         return "unexpected end of JSON input"
-    character = text[at]
+    # Go looks at single bytes.
+    character = text[at] if at else data.decode("latin-1")[0]
+    if not character.isprintable():
+        character = f"\\u{ord(character):04x}"
     before = text[:at].rstrip()
     if before.endswith(("{", ",")) and _is_in_object(before):
         return f"invalid character '{character}' looking for beginning of object key string"

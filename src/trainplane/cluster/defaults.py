@@ -252,7 +252,7 @@ def labelled(job: Raw) -> Raw:
 def _service_spec(spec: Raw) -> Raw:
     filled = _under(spec, sessionAffinity="None", type="ClusterIP")
     if spec.get("ports"):
-        filled["ports"] = [_under(port, protocol="TCP", targetPort=port.get("port")) for port in spec["ports"]]
+        filled["ports"] = [_under(port, protocol="TCP", targetPort=port.get("port") or 0) for port in spec["ports"]]
     if filled["type"] in ("NodePort", "LoadBalancer"):
         filled = _under(filled, externalTrafficPolicy="Cluster")
     if filled["type"] == "LoadBalancer":
@@ -310,11 +310,14 @@ def _limit_range(raw: Raw) -> Raw:
             filled["defaultRequest"] = request
         return filled
 
-    return _at(raw, "spec", lambda spec: {**spec, "limits": [item(each) for each in spec.get("limits") or ()]})
+    def spec(given: Raw) -> Raw:
+        return {**given, "limits": [item(each) for each in given.get("limits") or ()] or None}
+
+    return _at(raw, "spec", spec, made=True)
 
 
 def _priority_class(raw: Raw) -> Raw:
-    return _under(raw, preemptionPolicy="PreemptLowerPriority")
+    return _under(raw, value=0, preemptionPolicy="PreemptLowerPriority")
 
 
 def _binding(raw: Raw) -> Raw:
@@ -357,7 +360,24 @@ _DOWN = [{"type": "Percent", "value": 100, "periodSeconds": 15}]
 
 def _role(raw: Raw) -> Raw:
     """A role has rules, though they may be null."""
-    return _under(raw, rules=None)
+    return {**raw, "rules": raw.get("rules") or None}
+
+
+def _slice(raw: Raw) -> Raw:
+    """An EndpointSlice has endpoints and ports, though they may be null."""
+    endpoints = [_under(each, conditions={}) for each in raw.get("endpoints") or ()]
+    ports = [_under(each, name="", protocol="TCP") for each in raw.get("ports") or ()]
+    return {**raw, "endpoints": endpoints or None, "ports": ports or None}
+
+
+def _endpoints(raw: Raw) -> Raw:
+    if not raw.get("subsets"):
+        return raw
+    subsets = []
+    for subset in raw["subsets"]:
+        ports = [_under(each, protocol="TCP") for each in subset.get("ports") or ()]
+        subsets.append({**subset, "ports": ports} if ports else subset)
+    return {**raw, "subsets": subsets}
 
 
 def _event(raw: Raw) -> Raw:
@@ -369,6 +389,8 @@ _STEPS: dict[tuple[str, str], Callable[[Raw], Raw]] = {
     ("", "Pod"): _pod,
     ("batch", "Job"): _job,
     ("", "Event"): _event,
+    ("", "Endpoints"): _endpoints,
+    ("discovery.k8s.io", "EndpointSlice"): _slice,
     ("", "Service"): _service,
     ("coordination.k8s.io", "Lease"): lambda raw: _under(raw, spec={}),
     ("", "Secret"): _secret,

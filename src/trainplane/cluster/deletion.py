@@ -37,12 +37,12 @@ class Deletion:
         for _ in range(TRIES):
             stored = self._ground.find(call.key)
             if stored is None:
-                raise NotFound.of(call.row.resource, call.name)
+                raise NotFound.of(call.asked.resource, call.name)
             _check(call.row, stored.object, options)
             answer = await self._delete(call.row, stored, options)
             if answer is not None:
                 return answer
-        raise Conflict.of(call.row.resource, call.name)
+        raise Conflict.of(call.asked.resource, call.name)
 
     async def delete_collection(
         self, call: Call, options: DeleteOptions, *, chosen: Callable[[], list[Stored]]

@@ -37,6 +37,11 @@ class Call(msgspec.Struct, frozen=True):
     """The view that was asked for, where `row` is the kind behind it."""
 
     @property
+    def asked(self) -> Kind:
+        """The kind that was asked for, which refusals name."""
+        return self.through.row if self.through else self.row
+
+    @property
     def key(self) -> Key:
         """Where the object is."""
         return Key(self.row.resource, self.namespace, self.name)

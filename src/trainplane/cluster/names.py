@@ -70,10 +70,17 @@ _PART_WORDS = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
 )
 _PREFIX = re.compile(_PART)
+_QUALIFIED_WORDS = (
+    f"a valid label key {_PART_WORDS}(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    f"'{_PART}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+)
 
 
 def key_faults(key: str) -> Iterator[str]:
     """What keeps a text from being the key of a label or of an annotation, or a finalizer."""
+    if key.count("/") > 1:
+        yield _QUALIFIED_WORDS
+        return
     prefix, slash, name = key.rpartition("/")
     if slash and not prefix:
         yield "prefix part must be non-empty"
@@ -103,7 +110,8 @@ def metadata_causes(row: Kind, metadata: Mapping[str, Any], *, new: bool = True)
     """What is wrong with an object's metadata; the name is judged where the object is new."""
     name, prefix = metadata.get("name") or "", metadata.get("generateName") or ""
     if prefix and new:
-        for fault in name_faults(row, prefix.removesuffix("-") if prefix.endswith("-") else prefix):
+        # What comes after a hyphen that ends it is not known yet, and a letter stands for it.
+        for fault in name_faults(row, f"{prefix[:-2]}a" if prefix.endswith("-") else prefix):
             yield invalid("metadata.generateName", prefix, fault)
     if not name:
         yield required("metadata.name", "name or generateName is required")
@@ -149,7 +157,7 @@ def _finalizer_causes(where: str, finalizer: str) -> Iterator[Cause]:
     faults = list(key_faults(finalizer))
     for fault in faults:
         yield invalid("metadata.finalizers", finalizer, fault)
-    if not faults and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+    if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         yield invalid(where, finalizer, _UNQUALIFIED)
 
 
@@ -158,7 +166,7 @@ def _owner_causes(owners: Any) -> Iterator[Cause]:
     for owner in owners:
         where = "metadata.ownerReferences"
         version = owner.get("apiVersion") or ""
-        if not version:
+        if not version or version.count("/") > 1:
             yield invalid(f"{where}.apiVersion", version, "version must not be empty")
         for name in ("kind", "name", "uid"):
             if not owner.get(name):

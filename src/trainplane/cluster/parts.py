@@ -45,7 +45,7 @@ class Parts:
         """The Scale of an object."""
         stored = self._ground.find(call.key)
         if stored is None:
-            raise NotFound.of(call.row.resource, call.name)
+            raise NotFound.of(call.asked.resource, call.name)
         return Answer(200, scale_of(stored.object, _scale(call.row)))
 
     async def rescale(self, call: Call, form: str, body: Body, *, uid: str = "") -> Answer:
@@ -55,14 +55,14 @@ class Parts:
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             if uid and uid != old["metadata"]["uid"]:
-                raise Conflict.of(call.row.resource, call.name, other_uid(call, uid, old))
+                raise Conflict.of(call.asked.resource, call.name, other_uid(call, uid, old))
             entries = look(old, "metadata", "managedFields")
             before = scale_of(old, how)
             before = put(before, ("metadata", "managedFields"), scale_entries(entries, steps))
             after = self._scaled(call, form, body, before)
             version = look(after, "metadata", "resourceVersion")
             if version and version != old["metadata"]["resourceVersion"]:
-                raise Conflict.of(call.row.resource, call.name)
+                raise Conflict.of(call.asked.resource, call.name)
             replicas = look(after, "spec", "replicas") or 0
             if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:
                 cause = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
@@ -135,7 +135,7 @@ class Parts:
         options = delete_options(Options(), raw.get("deleteOptions") or {})
         stored = self._ground.find(call.key)
         if stored is None:
-            raise NotFound.of(call.row.resource, call.name)
+            raise NotFound.of(call.asked.resource, call.name)
         dry = call.is_dry or bool(options.dry_run)
         if not dry and not look(stored.object, "metadata", "deletionTimestamp"):
 

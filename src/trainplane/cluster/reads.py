@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import posixpath
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +15,7 @@ from trainplane.api.field_selectors import FieldQuery, parse_fields
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.selectors import LabelQuery, SelectorError, parse_labels
+from trainplane.cluster.bodies import json_fault
 from trainplane.cluster.causes import Cause, invalid
 from trainplane.cluster.errors import BadRequest, Expired, Internal, NotFound, Timeout
 from trainplane.cluster.ground import Answer, Call, Ground
@@ -46,6 +49,9 @@ _FIELDS: dict[tuple[str, str], tuple[str, ...]] = {
 }
 _OUTER_WORDS = ("or 'end of string'", "expected: identifier after ','")
 _OPEN = "'('"
+_NO_NUMBER = re.compile("'(.*)' is not a whole number")
+_NOT_BASE64 = re.compile("[^A-Za-z0-9_-]")
+_PAGES = "meta.k8s.io/v1"
 _OWN_WORDS = (
     ("", "Pod"),
     ("", "Node"),
@@ -112,16 +118,28 @@ def selection(row: Kind, options: Options) -> Selection:
     try:
         fields = parse_fields(options.field_selector)
     except SelectorError as error:
-        raise BadRequest(f"invalid selector: '{options.field_selector}'; {error.what}") from None
+        raise BadRequest(_field_words(options.field_selector, error)) from None
     key = (row.group, row.kind)
     known = (*_METADATA, *_FIELDS.get(key, ()))
     for term in fields.terms:
         if term.field not in known:
             if key in _OWN_WORDS or resource_of(row).custom:
-                raise BadRequest(f"field label not supported: {term.field}")
+                raise BadRequest(
+                    f'field label "{term.field}" not supported for Job'
+                    if row.kind == "Job"
+                    else f"field label not supported: {term.field}"
+                )
             only = ", ".join(f'"{name}"' for name in _METADATA)
             raise BadRequest(f'"{term.field}" is not a known field selector: only {only}')
     return Selection(labels, fields)
+
+
+def _field_words(text: str, error: SelectorError) -> str:
+    if error.what.startswith("unescaped character"):
+        return "invalid field selector: unescaped character in value: 61"
+    if error.what.startswith("invalid escape"):
+        return f"invalid field selector: {error.what}"
+    return f"invalid selector: '{text}'; {error.what}"
 
 
 def _label_words(error: SelectorError) -> str:
@@ -129,6 +147,9 @@ def _label_words(error: SelectorError) -> str:
         return error.what
     if error.about:
         return f"unable to parse requirement: {_label_cause(*error.about)}"
+    if number := _NO_NUMBER.fullmatch(error.what):
+        cause = invalid("values[0]", number[1], "for 'Gt', 'Lt' operators, the value must be an integer")
+        return f"unable to parse requirement: {cause}"
     words = error.what.replace(f"', expected: {_OPEN}", f"' expected: {_OPEN}")
     return f"unable to parse requirement: {words}"
 
@@ -137,7 +158,7 @@ def _label_cause(key: str, *values: str) -> Cause:
     """What is wrong with a label of a selector: its key, or a value of it."""
     for value in values:
         return invalid(f"values[0][{key}]", value, "; ".join(value_faults(value)))
-    return invalid("key", key, "; ".join(key_faults(key)))
+    return invalid("<nil>", key, "; ".join(key_faults(key)))
 
 
 class Reads:
@@ -159,7 +180,7 @@ class Reads:
         """One object."""
         stored = self._ground.find(call.key)
         if stored is None:
-            raise NotFound.of(call.row.resource, call.name)
+            raise NotFound.of(call.asked.resource, call.name)
         return Answer(200, stored.object, stored.value)
 
     async def list(self, call: Call) -> Listed:
@@ -278,7 +299,7 @@ def _version_words(text: str) -> str:
 
 
 def _token(start: str, revision: int) -> str:
-    said = {"v": "meta.k8s.io/v1", "rv": revision, "start": start}
+    said = {"v": _PAGES, "rv": revision, "start": start}
     return urlsafe_b64encode(json.dumps(said, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
@@ -286,18 +307,29 @@ def _opened(token: str) -> tuple[str, int]:
     """The last key and the revision of a continue token; raises BadRequest."""
     try:
         said = json.loads(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        if not isinstance(said, dict) or not isinstance(said.get("start"), str) or not isinstance(said.get("rv"), int):
-            raise ValueError("token")
     except (ValueError, UnicodeDecodeError):
-        raise BadRequest(f"invalid continue token: continue key is not valid: {_token_fault(token)}") from None
-    return said["start"], said["rv"]
+        raise _bad_token(_token_fault(token)) from None
+    held = said if isinstance(said, dict) else {}
+    version, revision, start = held.get("v"), held.get("rv"), held.get("start")
+    if version != _PAGES:
+        raise _bad_token(f"server does not recognize this encoded version {version or ''}")
+    if not isinstance(revision, int) or not revision:
+        raise _bad_token(f"incorrect encoded start resourceVersion (version {version})")
+    if not isinstance(start, str) or not start:
+        raise _bad_token(f"encoded start key empty (version {version})")
+    if posixpath.normpath(f"/{start}") != f"/{start}".rstrip("/"):
+        raise _bad_token(start)
+    return start, revision
+
+
+def _bad_token(fault: str) -> BadRequest:
+    return BadRequest(f"invalid continue token: continue key is not valid: {fault}")
 
 
 def _token_fault(token: str) -> str:
-    try:
-        content = urlsafe_b64decode(token + "=" * (-len(token) % 4))
-    except ValueError:
-        return "illegal base64 data at input byte 4"
-    first = chr(content[0]) if content else ""
-    shown = first if first.isprintable() else f"\\u{ord(first):04x}"
-    return f"invalid character '{shown}' looking for beginning of value" if first else "unexpected end of JSON input"
+    if found := _NOT_BASE64.search(token):
+        return f"illegal base64 data at input byte {found.start()}"
+    if len(token) % 4 == 1:
+        return f"illegal base64 data at input byte {len(token) - 1}"
+    content = urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    return json_fault(content)

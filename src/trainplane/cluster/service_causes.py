@@ -1,17 +1,20 @@
 """What the API server refuses in Services."""
 
 from collections.abc import Iterator, Mapping
-from ipaddress import ip_address
+from ipaddress import ip_network
 from typing import Any
 
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
-from trainplane.cluster.causes import Cause, duplicate, invalid, not_supported, required
+from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
 from trainplane.cluster.container_causes import port_name_faults
+from trainplane.cluster.endpoint_causes import ADDRESS_WORDS, PORT_WORDS, is_address
 from trainplane.cluster.names import key_faults, label_faults, value_faults
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 NODE_PORTS = range(30_000, 32_768)
+_RANGE_WORDS = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_NEAR = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _WORDS = {
     "sessionAffinity": ("ClientIP", "None"),
@@ -22,9 +25,12 @@ _WORDS = {
 
 def service_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
     """What is wrong with a Service, by itself and against what it was."""
-    if subresource:
-        return
     spec = new.get("spec") or {}
+    if subresource:
+        if look(new, "status", "loadBalancer", "ingress") and spec.get("type") != "LoadBalancer":
+            at = "status.loadBalancer.ingress"
+            yield forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'")
+        return
     kind, address = spec.get("type"), spec.get("clusterIP")
     if kind not in TYPES:
         yield not_supported("spec.type", kind, TYPES)
@@ -46,6 +52,40 @@ def service_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Caus
         for fault in value_faults(value):
             yield invalid("spec.selector", value, fault)
     yield from _address_causes(spec, old)
+    yield from _outside_causes(spec, kind)
+
+
+def _outside_causes(spec: Mapping[str, Any], kind: Any) -> Iterator[Cause]:
+    """What is wrong with how a Service is reached from elsewhere."""
+    for index, address in enumerate(spec.get("externalIPs") or ()):
+        if not is_address(address):
+            yield invalid(f"spec.externalIPs[{index}]", address, ADDRESS_WORDS)
+    for index, family in enumerate(spec.get("ipFamilies") or ()):
+        if family not in ("IPv4", "IPv6"):
+            yield not_supported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6"))
+    ranges = spec.get("loadBalancerSourceRanges") or ()
+    for index, text in enumerate(ranges):
+        if not _is_range(text):
+            yield invalid(f"spec.LoadBalancerSourceRanges[{index}]", text, _RANGE_WORDS)
+    if kind != "LoadBalancer":
+        for name in ("loadBalancerSourceRanges", "loadBalancerClass", "allocateLoadBalancerNodePorts"):
+            if spec.get(name) is not None:
+                at = f"spec.{name[0].upper()}{name[1:]}" if name == "loadBalancerSourceRanges" else f"spec.{name}"
+                yield forbidden(at, "may only be used when `type` is 'LoadBalancer'")
+    if spec.get("healthCheckNodePort") and (kind != "LoadBalancer" or spec.get("externalTrafficPolicy") != "Local"):
+        words = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        yield invalid("spec.healthCheckNodePort", spec["healthCheckNodePort"], words)
+    near = spec.get("trafficDistribution")
+    if near is not None and near not in _NEAR:
+        yield not_supported("spec.trafficDistribution", near, _NEAR)
+
+
+def _is_range(text: str) -> bool:
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return "/" in text
 
 
 def _address_causes(spec: Mapping[str, Any], old: Raw | None) -> Iterator[Cause]:
@@ -53,19 +93,16 @@ def _address_causes(spec: Mapping[str, Any], old: Raw | None) -> Iterator[Cause]
     at = "spec.clusterIPs[0]"
     if address == "None" and kind in ("NodePort", "LoadBalancer"):
         yield invalid(at, address, f"may not be set to 'None' for {kind} services")
-    elif address and address != "None" and kind != "ExternalName" and not _is_address(address):
-        yield invalid(at, address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+    elif address and address != "None" and kind != "ExternalName" and not is_address(address):
+        yield invalid(at, address, ADDRESS_WORDS)
+    if not address and spec.get("clusterIPs"):
+        yield invalid("spec.clusterIPs", spec["clusterIPs"], "must be empty when `clusterIP` is not specified")
+        for index, text in enumerate(spec["clusterIPs"]):
+            if not is_address(text):
+                yield invalid(f"spec.clusterIPs[{index}]", text, ADDRESS_WORDS)
     before = look(old, "spec", "clusterIP")
     if before and kind != "ExternalName" and address != before:
         yield invalid(at, spec.get("clusterIPs") or [], "may not change once set")
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _port_causes(ports: Any, kind: Any) -> Iterator[Cause]:
@@ -83,14 +120,18 @@ def _port_causes(ports: Any, kind: Any) -> Iterator[Cause]:
                 yield duplicate(f"{at}.name", name)
         names.add(name)
         if not number or not 1 <= number <= 65535:
-            yield invalid(f"{at}.port", number or 0, "must be between 1 and 65535, inclusive")
+            yield invalid(f"{at}.port", number or 0, PORT_WORDS)
         if protocol not in _PROTOCOLS:
             yield not_supported(f"{at}.protocol", protocol, _PROTOCOLS)
-        if isinstance(target, int) and not 1 <= target <= 65535:
-            yield invalid(f"{at}.targetPort", target, "must be between 1 and 65535, inclusive")
+        if isinstance(target, int | None) and not 1 <= (target or 0) <= 65535:
+            yield invalid(f"{at}.targetPort", target or 0, PORT_WORDS)
         elif isinstance(target, str):
             for fault in port_name_faults(target):
                 yield invalid(f"{at}.targetPort", target, fault)
+        for fault in key_faults(port["appProtocol"]) if port.get("appProtocol") is not None else ():
+            yield invalid(f"{at}.appProtocol", port["appProtocol"], fault)
+        if outer and kind == "ClusterIP":
+            yield forbidden(f"{at}.nodePort", "may not be used when `type` is 'ClusterIP'")
         if outer and kind in ("NodePort", "LoadBalancer") and outer not in NODE_PORTS:
             words = "provided port is not in the valid range. The range of valid ports is 30000-32767"
             yield invalid(f"{at}.nodePort", outer, words)

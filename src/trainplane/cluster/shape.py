@@ -33,6 +33,13 @@ _POINTERS = frozenset(
     )
 )
 """Text that is kept though it is empty, because the API server tells absent from empty there."""
+_POINTERS_OF: dict[str, frozenset[str]] = {
+    "Endpoints": frozenset(("appProtocol", "nodeName")),
+    "EndpointSlice": frozenset(("appProtocol", "hostname", "nodeName", "protocol", "zone")),
+    "HorizontalPodAutoscaler": frozenset(("selectPolicy",)),
+    "Service": frozenset(("appProtocol", "internalTrafficPolicy", "loadBalancerClass", "trafficDistribution")),
+}
+"""The same, of one kind."""
 _PLAIN_BOOLEANS = frozenset(
     (
         *("globalDefault", "hostIPC", "hostNetwork", "hostPID", "publishNotReadyAddresses", "readOnly", "stdin"),
@@ -46,7 +53,7 @@ _PLAIN_NUMBERS = frozenset(
         *("observedGeneration", "succeeded"),
     )
 )
-_ALWAYS_LISTS = frozenset(["containers", "rules", "endpoints", "verbs", "limits", "managedFields"])
+_ALWAYS_LISTS = frozenset(["containers", "rules", "endpoints", "policies", "verbs", "limits", "managedFields"])
 """Lists that stay though they are empty."""
 
 _NOTHING: Raw = {}
@@ -184,6 +191,7 @@ class _BuiltIn:
     def __init__(self, row: Kind, findings: Findings) -> None:
         self._row = row
         self._findings = findings
+        self._pointers = _POINTERS | _POINTERS_OF.get(row.kind, frozenset())
         self.path: list[str | int] = []
 
     def object(self, value: Raw, schema: Schema, old: object = None) -> Raw:
@@ -211,7 +219,7 @@ class _BuiltIn:
             self.path.append(name)
             found = self._value(item, child, before.get(name))
             self.path.pop()
-            if found or not _is_left_out(name, found, child, required=name in required):
+            if found or not _is_left_out(name, found, child, is_kept_text=name in required or name in self._pointers):
                 kept[name] = found
         return kept
 
@@ -285,7 +293,7 @@ class _BuiltIn:
                 b64decode(value.replace("\n", "").replace("\r", ""), validate=True)
             except (binascii.Error, ValueError):
                 raise WrongShape(f"illegal base64 data at input byte {_bad_byte(value)}") from None
-        elif form == "date-time" and value:
+        elif form == "date-time":
             return _time(value, micro=self._is_micro())
         return value
 
@@ -330,7 +338,7 @@ def _time(value: str, *, micro: bool) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
 
 
-def _is_left_out(name: str, value: Any, schema: Schema, *, required: bool) -> bool:
+def _is_left_out(name: str, value: Any, schema: Schema, *, is_kept_text: bool) -> bool:
     """Whether an empty value of a built-in kind is not written."""
     if isinstance(value, bool):
         return name in _PLAIN_BOOLEANS
@@ -339,7 +347,7 @@ def _is_left_out(name: str, value: Any, schema: Schema, *, required: bool) -> bo
     if isinstance(value, list):
         return name not in _ALWAYS_LISTS
     if isinstance(value, str):
-        return not required and name not in _POINTERS
+        return not is_kept_text
     return name in _PLAIN_NUMBERS
 
 

@@ -13,7 +13,12 @@ from trainplane.api.raw import look
 from trainplane.cluster.defaults import labelled, secret_kept
 from trainplane.cluster.resources import resource_of
 
-_WITH_GENERATION = {("", "Pod"), ("batch", "Job"), ("scheduling.k8s.io", "PriorityClass")}
+_WITH_GENERATION = {
+    ("", "Pod"),
+    ("batch", "Job"),
+    ("discovery.k8s.io", "EndpointSlice"),
+    ("scheduling.k8s.io", "PriorityClass"),
+}
 _MADE_BY_UPDATE = {
     ("", "Event"),
     ("events.k8s.io", "Event"),
@@ -21,6 +26,7 @@ _MADE_BY_UPDATE = {
     ("", "LimitRange"),
     ("", "Service"),
     ("coordination.k8s.io", "Lease"),
+    ("node.k8s.io", "RuntimeClass"),
     ("rbac.authorization.k8s.io", "ClusterRole"),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
     ("rbac.authorization.k8s.io", "Role"),
@@ -111,9 +117,14 @@ def _status(new: Raw, old: Raw, row: Kind) -> Raw:
             metadata[name] = sent[name]
     made = {name: item for name, item in old.items() if name not in ("status", "metadata")}
     made["metadata"] = metadata
-    if "status" in new:
-        made["status"] = new["status"]
-    return made
+    made["status"] = new.get("status") or {}
+    blank = _BLANK_STATUS.get(row.kind) if not resource_of(row).custom else None
+    if blank is not None:
+        made["status"] = {**blank, **made["status"]}
+    elif not made["status"]:
+        del made["status"]
+    step = _STATUS.get((row.group, row.kind))
+    return step(made, old) if step else made
 
 
 def _counted(new: Raw, old: Raw, row: Kind) -> Raw:
@@ -126,7 +137,9 @@ def _counted(new: Raw, old: Raw, row: Kind) -> Raw:
 
 
 def _substance(raw: Raw, row: Kind) -> Any:
-    if not resource_of(row).custom and row.kind != "PriorityClass":
+    if row.kind == "EndpointSlice":
+        return {name: item for name, item in raw.items() if name != "metadata"}
+    if not resource_of(row).custom:
         return raw.get("spec")
     left_out = ("metadata", "status") if row.status else ("metadata",)
     return {name: item for name, item in raw.items() if name not in left_out}
@@ -186,7 +199,8 @@ def _new_service(raw: Raw, place: Callable[[int], int]) -> Raw:
             number = place(65_000) + 256
             spec["clusterIP"] = f"{_SERVICE_NETWORK}{number // 256}.{number % 256}"
         spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
-        spec |= {name: spec.get(name) or given for name, given in _FAMILIES.items()}
+        families = _FAMILIES if spec["clusterIP"] != "None" or spec.get("selector") else _ALL_FAMILIES
+        spec |= {name: spec.get(name) or given for name, given in families.items()}
         if spec["type"] in ("NodePort", "LoadBalancer"):
             spec["ports"] = [
                 {**port, "nodePort": port.get("nodePort") or 30_000 + place(2_767)} for port in spec["ports"]
@@ -199,6 +213,8 @@ _NODE_INFO = (
     *("machineID", "operatingSystem", "osImage", "systemUUID"),
 )
 _FAMILIES: Raw = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
+_ALL_FAMILIES: Raw = {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "RequireDualStack"}
+"""Those of a Service that has neither an address nor pods of its own."""
 
 
 def _new_namespace(raw: Raw, _: Callable[[int], int]) -> Raw:
@@ -230,6 +246,17 @@ def _node_status(raw: Raw, _: Callable[[int], int]) -> Raw:
     }
 
 
+def _pod_status(new: Raw, old: Raw) -> Raw:
+    """A pod's status: its class stays where none is said, and its first address is told twice."""
+    status = dict(new["status"])
+    if not status.get("qosClass"):
+        status["qosClass"] = look(old, "status", "qosClass") or quality_of_service(new.get("spec") or {})
+    addresses = status.get("podIPs") or ()
+    if addresses and not status.get("podIP"):
+        status["podIP"] = addresses[0].get("ip")
+    return {**new, "status": status}
+
+
 def _changed_namespace(new: Raw, old: Raw) -> Raw:
     """A namespace's finalizers change through its own subresource alone."""
     finalizers = look(old, "spec", "finalizers")
@@ -257,6 +284,19 @@ def _changed_pod(new: Raw, old: Raw) -> Raw:
     return {**new, "spec": {**{name: before[name] for name in filled if name in before}, **spec}}
 
 
+_BLANK_STATUS: dict[str, Raw] = {
+    "Job": {},
+    "Namespace": {"phase": "Active"},
+    "PersistentVolumeClaim": {"phase": PENDING},
+    "Pod": {},
+    "ResourceQuota": {},
+    "Service": {"loadBalancer": {}},
+}
+"""What the status of a built-in kind holds where nothing is said."""
+_STATUS: dict[tuple[str, str], Callable[[Raw, Raw], Raw]] = {
+    ("", "Pod"): _pod_status,
+    ("batch", "Job"): lambda new, _: labelled(new),
+}
 _CREATE: dict[tuple[str, str], Callable[[Raw, Callable[[int], int]], Raw]] = {
     ("", "Pod"): _new_pod,
     ("batch", "Job"): _new_job,

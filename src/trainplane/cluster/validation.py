@@ -3,7 +3,6 @@
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
-from ipaddress import ip_address, ip_network
 
 import orjson
 
@@ -21,10 +20,13 @@ from trainplane.cluster.causes import (
     required,
     too_long,
 )
+from trainplane.cluster.endpoint_causes import endpoints_causes, slice_causes
+from trainplane.cluster.event_causes import event_causes
 from trainplane.cluster.go_structs import difference
 from trainplane.cluster.job_validation import job_causes
 from trainplane.cluster.limit_ranges import limit_range_causes
-from trainplane.cluster.names import label_faults, subdomain_faults
+from trainplane.cluster.names import key_faults, label_faults, subdomain_faults
+from trainplane.cluster.node_causes import node_causes
 from trainplane.cluster.pod_security import label_causes
 from trainplane.cluster.pod_validation import pod_causes
 from trainplane.cluster.rbac_causes import rbac_causes
@@ -55,7 +57,6 @@ _SCOPES = (
     *("BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "PriorityClass", "Terminating"),
     "VolumeAttributesClass",
 )
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def kind_causes(row: Kind, new: Raw, old: Raw | None, *, subresource: str = "") -> Iterable[Cause]:
@@ -203,27 +204,6 @@ def _rbac(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
     return rbac_causes(new, old)
 
 
-def _endpoint_slice(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
-    kind = new.get("addressType") or ""
-    if kind not in _ADDRESS_TYPES:
-        yield not_supported("addressType", kind, _ADDRESS_TYPES)
-    if kind not in ("IPv4", "IPv6"):
-        return
-    for index, endpoint in enumerate(new.get("endpoints") or ()):
-        for number, address in enumerate(endpoint.get("addresses") or ()):
-            if not _is_address(address):
-                words = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-                yield invalid(f"endpoints[{index}].addresses[{number}]", address, words)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _runtime_class(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
     handler = new.get("handler") or ""
     if not handler:
@@ -233,13 +213,6 @@ def _runtime_class(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
             yield invalid("handler", handler, fault)
     if old is not None and handler != old.get("handler"):
         yield invalid("handler", handler, "field is immutable")
-
-
-def _event(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
-    place = look(new, "involvedObject", "namespace") or ""
-    home = new["metadata"].get("namespace", "")
-    if place != home and not (not place and home == "default"):
-        yield invalid("involvedObject.namespace", place, "does not match event.namespace")
 
 
 def _quota(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
@@ -288,7 +261,6 @@ _WHOLE = (
     "services",
 )
 _CONFLICTING = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
-_ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 _COUNTED = (
     *("configmaps", "cpu", "ephemeral-storage", "limits.cpu", "limits.ephemeral-storage", "limits.memory", "memory"),
     *("persistentvolumeclaims", "pods", "replicationcontrollers", "requests.cpu", "requests.ephemeral-storage"),
@@ -303,10 +275,13 @@ def _is_counted(name: str) -> bool:
 
 def _namespace(new: Raw, _: Raw | None, subresource: str) -> Iterator[Cause]:
     yield from label_causes(new["metadata"].get("labels") or {})
-    for name in look(new, "spec", "finalizers") or ():
-        if "/" not in name and name != NAMESPACE_FINALIZER:
-            words = "name is neither a standard finalizer name nor is it fully qualified"
-            yield invalid("spec.finalizers", name, words)
+    for index, name in enumerate(look(new, "spec", "finalizers") or ()):
+        at = f"spec.finalizers[{index}]" if subresource == "finalize" else "spec.finalizers"
+        faults = list(key_faults(name))
+        for fault in faults:
+            yield invalid("spec.finalizers", name, fault)
+        if not faults and "/" not in name and name != NAMESPACE_FINALIZER:
+            yield invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified")
     phase, going = look(new, "status", "phase"), look(new, "metadata", "deletionTimestamp")
     if subresource == "status" and not going and phase not in (None, "", "Active"):
         yield invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")
@@ -314,33 +289,13 @@ def _namespace(new: Raw, _: Raw | None, subresource: str) -> Iterator[Cause]:
         yield invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")
 
 
-def _node(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
-    spec = new.get("spec") or {}
-    ranges = spec.get("podCIDRs") or ([spec["podCIDR"]] if spec.get("podCIDR") else [])
-    for index, text in enumerate(ranges):
-        if not _is_range(text):
-            words = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-            yield invalid(f"spec.podCIDRs[{index}]", text, words)
-    for index, taint in enumerate(spec.get("taints") or ()):
-        if taint.get("effect") not in _EFFECTS:
-            # Told twice, as the API server judges taints twice.
-            yield from [not_supported(f"metadata.taints[{index}].effect", taint.get("effect", ""), _EFFECTS)] * 2
-
-
-def _is_range(text: str) -> bool:
-    try:
-        ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return "/" in text
-
-
 _CHECKS: dict[tuple[str, str], Check] = {
     ("", "ConfigMap"): _config_map,
-    ("", "Event"): _event,
+    ("", "Endpoints"): endpoints_causes,
+    ("", "Event"): event_causes,
     ("", "LimitRange"): limit_range_causes,
     ("", "Namespace"): _namespace,
-    ("", "Node"): _node,
+    ("", "Node"): node_causes,
     ("", "PersistentVolumeClaim"): _claim,
     ("", "Pod"): pod_causes,
     ("", "ResourceQuota"): _quota,
@@ -349,7 +304,7 @@ _CHECKS: dict[tuple[str, str], Check] = {
     ("autoscaling", "HorizontalPodAutoscaler"): autoscaler_causes,
     ("batch", "Job"): job_causes,
     ("coordination.k8s.io", "Lease"): _lease,
-    ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
+    ("discovery.k8s.io", "EndpointSlice"): slice_causes,
     ("node.k8s.io", "RuntimeClass"): _runtime_class,
     ("rbac.authorization.k8s.io", "ClusterRole"): _rbac,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _rbac,

@@ -12,8 +12,9 @@ from trainplane.api.meta import Raw
 from trainplane.api.problem import Severity
 from trainplane.api.raw import rename
 from trainplane.api.selectors import SelectorError
-from trainplane.cluster.causes import Cause, causes_of, invalid, required
+from trainplane.cluster.causes import Cause, causes_of
 from trainplane.cluster.errors import Invalid
+from trainplane.cluster.event_causes import new_event_causes
 from trainplane.cluster.log import Stored
 
 Received = tuple[Raw, tuple[str, ...]]
@@ -32,7 +33,7 @@ class View(msgspec.Struct, frozen=True):
     fields: tuple[tuple[str, str], ...] = ()
     """The beginnings of fields that selectors call otherwise: as shown, and as stored."""
     check: Callable[[Raw, Raw | None], Iterable[Cause]] = lambda _new, _old: ()
-    """What is refused only where an object is written by this name."""
+    """What is refused where an object of a built-in kind is written by this name."""
 
     def shown(self, stored: Stored) -> Stored:
         """A stored object as this view shows it."""
@@ -69,7 +70,7 @@ def views(kinds: Iterable[Kind]) -> dict[tuple[str, str], View]:
     new = next((row for row in rows if (row.group, row.kind) == ("events.k8s.io", "Event")), None)
     if core and new:
         found[new.group, new.kind] = View(
-            new, core, _named(new, _EVENT_NAMES), _core_event, fields=_EVENT_FIELDS, check=_event_causes
+            new, core, _named(new, _EVENT_NAMES), _core_event, fields=_EVENT_FIELDS, check=new_event_causes
         )
     return found
 
@@ -102,17 +103,8 @@ _EVENT_NAMES = {
 }
 """The fields of an Event: as the core group calls them, and as events.k8s.io does."""
 _EVENT_FIELDS = (("regarding", "involvedObject"), ("reportingController", "reportingComponent"))
-_EVENT_FIXED = ("message", "reason", "action", "type", "reportingComponent", "reportingInstance", "eventTime")
 
 
 def _core_event(raw: Raw) -> Received:
     names = {new: (old, raw[new]) for old, new in _EVENT_NAMES.items() if new in raw}
     return {**rename(raw, names), "apiVersion": "v1"}, ()
-
-
-def _event_causes(new: Raw, old: Raw | None) -> Iterable[Cause]:
-    if not new.get("eventTime"):
-        yield required("eventTime")
-    for name in _EVENT_FIXED if old is not None else ():
-        if new.get(name) != (old or {}).get(name):
-            yield invalid(name, new.get(name, ""), "field is immutable")

@@ -40,6 +40,7 @@ TRIES = 16
 """How often a change that names no version is tried again on an object that others change too."""
 _LONGEST_NAME = 63
 _SERVERS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+_FIXED = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 _NOTED = ("managedFields", "resourceVersion", "generation")
 _NAMESPACE = "namespaces"
 
@@ -55,7 +56,7 @@ class Writes:
 
     async def create(self, call: Call, sent: Body, *, data: bytes | None = None) -> Answer:
         """Make a new object."""
-        raw, notes = _received(typed(sent, _face(call), data=data), call)
+        raw, notes = _received(typed(sent, call.asked, data=data), call)
         metadata = as_object(raw.get("metadata"))
         if raw.get("metadata") and not metadata and not resource_of(call.row).custom:
             kind, word = call.row.kind, json_word(raw["metadata"])
@@ -82,7 +83,7 @@ class Writes:
             if existing is not None:
                 if not made["metadata"].get("name") and call.name == "":
                     continue
-                raise taken(call.row, existing)
+                raise taken(call.asked, existing)
             charged = charges(self._ground.store, call.row, new)
             if call.is_dry:
                 return Answer(201, new, warnings=answer_warnings)
@@ -92,7 +93,7 @@ class Writes:
             except StoreConflict:
                 continue
             return Answer(201, change.after.object if change.after else new, change.value, answer_warnings)
-        raise AlreadyExists.of(call.row.resource, call.name or made["metadata"].get("name", ""))
+        raise AlreadyExists.of(call.asked.resource, call.name or made["metadata"].get("name", ""))
 
     def new(self, call: Call, made: Raw) -> tuple[Raw, tuple[str, ...]]:
         """A new object ready to be stored, and what to warn of; `made` is in shape and has its owners."""
@@ -158,7 +159,7 @@ class Writes:
             cause = Cause(
                 "NamespaceTerminating", "metadata.namespace", f"namespace {call.namespace} is being terminated"
             )
-            raise Forbidden.of(call.row.resource, name, why, causes=[cause])
+            raise Forbidden.of(call.asked.resource, name, why, causes=[cause])
 
     def filled(self, made: Raw, row: Kind, old: Raw | None = None) -> Raw:
         """The object with its defaults, as they are when who owns them is noted; a spec that stays has them."""
@@ -169,7 +170,7 @@ class Writes:
 
     async def update(self, call: Call, sent: Body, *, data: bytes | None = None, uid: str = "") -> Answer:
         """Put an object in place of another."""
-        raw, notes = _received(named(typed(sent, _face(call), data=data), call), call)
+        raw, notes = _received(named(typed(sent, call.asked, data=data), call), call)
         made, warnings = shaped(raw, call, sent.repeated)
         warnings = (*notes, *warnings)
         strategy = strategy_of(call.row)
@@ -182,7 +183,7 @@ class Writes:
             self._check_version(call, made, old, needed=strategy.needs_version)
             wanted = uid or made["metadata"].get("uid")
             if wanted and wanted != old["metadata"]["uid"]:
-                raise Conflict.of(call.row.resource, call.name, other_uid(call, wanted, old))
+                raise Conflict.of(call.asked.resource, call.name, other_uid(call, wanted, old))
             new = self._over(call, self.filled(made, call.row), old)
             return new, warnings
 
@@ -193,8 +194,8 @@ class Writes:
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             if uid and uid != old["metadata"]["uid"]:
-                raise Conflict.of(call.row.resource, call.name, other_uid(call, uid, old))
-            face = _face(call)
+                raise Conflict.of(call.asked.resource, call.name, other_uid(call, uid, old))
+            face = call.asked
             shown = call.through.show(old) if call.through else old
             raw, text = patched(shown, form, patch, schema=openapi(face.type))
             if raw.get("kind") != face.kind or raw.get("apiVersion") != face.api_version:
@@ -212,7 +213,7 @@ class Writes:
         """Own the fields of an object as the manager of the call."""
         if not isinstance(patch, dict):
             patch = {}
-        if patch.get("apiVersion") != _face(call).api_version or patch.get("kind") != _face(call).kind:
+        if patch.get("apiVersion") != call.asked.api_version or patch.get("kind") != call.asked.kind:
             raise BadRequest(f"invalid object type: {kind_words(patch)}")
         raw = named(patch, call)
         patch, notes = _received(patch, call)
@@ -225,7 +226,7 @@ class Writes:
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             if uid and uid != old["metadata"]["uid"]:
-                raise Conflict.of(call.row.resource, call.name, other_uid(call, uid, old))
+                raise Conflict.of(call.asked.resource, call.name, other_uid(call, uid, old))
             self._check_version(call, raw, old, needed=False)
             made = self._applied(call, old, patch)
             entries = made["metadata"].get("managedFields")
@@ -238,7 +239,7 @@ class Writes:
     async def _apply_new(self, call: Call, patch: Raw, raw: Raw, notes: tuple[str, ...], *, uid: str) -> Answer:
         if sent := uid or look(raw, "metadata", "uid"):
             words = f"uid mismatch: the provided object specified uid {sent}, and no existing object was found"
-            raise Conflict.of(call.row.resource, call.name, words)
+            raise Conflict.of(call.asked.resource, call.name, words)
         made = self._applied(call, None, patch)
         bare = {name: item for name, item in made["metadata"].items() if name != "resourceVersion"}
         made, warnings = reshaped({**made, "metadata": placed(bare, call, bare.get("namespace") or "")}, call, patch)
@@ -265,7 +266,7 @@ class Writes:
         for _ in range(TRIES):
             stored = self._ground.find(call.key)
             if stored is None:
-                raise NotFound.of(call.row.resource, call.name)
+                raise NotFound.of(call.asked.resource, call.name)
             old = stored.object
             new, warnings = make(old)
             if new is old:
@@ -286,7 +287,7 @@ class Writes:
                 shown = {**new, "metadata": {**new["metadata"], "resourceVersion": str(done.revision)}}
                 return Answer(200, shown, warnings=warnings)
             return Answer(200, done.after.object if done.after else new, done.value, warnings)
-        raise Conflict.of(call.row.resource, call.name)
+        raise Conflict.of(call.asked.resource, call.name)
 
     def _check_version(self, call: Call, raw: Raw, old: Raw, *, needed: bool) -> None:
         sent = look(raw, "metadata", "resourceVersion") or ""
@@ -295,9 +296,9 @@ class Writes:
         if sent in ("", "0"):
             if needed:
                 cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-                raise Invalid.of(call.row.resource, call.name, [cause])
+                raise Invalid.of(call.asked.resource, call.name, [cause])
         elif sent != old["metadata"]["resourceVersion"]:
-            raise Conflict.of(call.row.resource, call.name)
+            raise Conflict.of(call.asked.resource, call.name)
 
     def _over(self, call: Call, made: Raw, old: Raw, *, applied: list[Raw] | None = None) -> Raw:
         """The object that an update stores: what belongs to the server is as it was, and its owners are noted.
@@ -307,8 +308,8 @@ class Writes:
         row, ground = call.row, self._ground
         sent, before = made["metadata"], old["metadata"]
         metadata = {name: item for name, item in sent.items() if name not in _SERVERS}
-        if sent.get("uid", before["uid"]) != before["uid"]:
-            metadata["uid"] = sent["uid"]
+        # What may not change is judged as it was sent.
+        metadata |= {name: sent[name] for name in _FIXED if sent.get(name) not in (None, before.get(name))}
         carried = {name: before[name] for name in _SERVERS if name in before and name not in metadata}
         new = {**made, "metadata": {**metadata, **carried, "resourceVersion": before["resourceVersion"]}}
         entries = applied
@@ -345,27 +346,23 @@ class Writes:
         elif not _is_kept(new["metadata"], old["metadata"]):
             causes += metadata_causes(row, new["metadata"], new=False)
             causes += change_causes(new["metadata"], old["metadata"])
-        if resource_of(row).custom:
+        custom = resource_of(row).custom
+        if custom:
             found = crd_causes(row.type, new, old)
             if UNCHECKED not in found and any(cause.reason in BLOCKING for cause in causes):
                 found = [UNCHECKED]
+        elif call.through:
+            found = list(call.through.check(new, old))
         else:
             found = list(kind_causes(row, new, old, subresource=subresource))
-        if call.through:
-            found += call.through.check(new, old)
         if causes or found:
-            raise Invalid.of(qualified(row), name, [*causes, *found])
+            raise Invalid.of(qualified(call.asked if custom else row), name, [*causes, *found])
         warnings = tuple(finalizer_warnings(row, new["metadata"])) if old is None else ()
         admission = self._ground.admission.get(row.resource)
         # A size that is set by its scale is as much the author's as one in the spec; a status is the controllers'.
         if admission and subresource in ("", "scale"):
-            warnings += judged(admission, new, old, lookup=self._ground.looking, kind=qualified(row))
+            warnings += judged(admission, new, old, lookup=self._ground.looking, kind=qualified(call.asked))
         return (*warnings, *checked(new, old, ground=self._ground, row=row, subresource=subresource))
-
-
-def _face(call: Call) -> Kind:
-    """The kind that was asked for."""
-    return call.through.row if call.through else call.row
 
 
 def _received(raw: Raw, call: Call) -> tuple[Raw, tuple[str, ...]]:

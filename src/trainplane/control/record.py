@@ -117,7 +117,7 @@ class Recorder:
             "type": said.type,
             "reason": said.reason,
             "action": ACTION,
-            "note": said.note if len(said.note) <= LONGEST_NOTE else said.note[: LONGEST_NOTE - 1] + "…",
+            "note": _shortened(said.note),
             "regarding": about,
             "reportingController": by,
             "reportingInstance": self._instance,
@@ -141,3 +141,11 @@ class Recorder:
         for field in ("uid", "resourceVersion"):
             about[field] = (raw or {}).get("metadata", {}).get(field, "")
         return {name: value for name, value in about.items() if value}
+
+
+def _shortened(note: str) -> str:
+    """A note that an API server takes: it counts bytes."""
+    said = note.encode()
+    if len(said) <= LONGEST_NOTE:
+        return note
+    return said[: LONGEST_NOTE - len("…".encode())].decode(errors="ignore") + "…"
