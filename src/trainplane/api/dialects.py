@@ -10,7 +10,16 @@ from trainplane.api.meta import Raw
 from trainplane.api.old_words import modern
 from trainplane.api.problem import Path, Problem, did_you_mean
 from trainplane.api.raw import as_object, look, put
-from trainplane.api.roles import JOBS, Found, Roles, roles_of
+from trainplane.api.roles import (
+    ANCESTOR_LABEL,
+    DATASET_INITIALIZER,
+    JOBS,
+    MODEL_INITIALIZER,
+    TRAINER_STEP,
+    Found,
+    Roles,
+    roles_of,
+)
 from trainplane.api.rules import (
     DIALECT,
     FRAMEWORK_INFERRED,
@@ -23,14 +32,10 @@ from trainplane.api.rules import (
 )
 from trainplane.api.rules import FRAMEWORK_LABEL as NO_FRAMEWORK
 from trainplane.api.trainer import (
-    ANCESTOR_LABEL,
     API_VERSION,
     CLUSTER_TRAINING_RUNTIME,
-    DATASET_INITIALIZER,
     FRAMEWORK_LABEL,
     GROUP,
-    MODEL_INITIALIZER,
-    TRAINER_STEP,
     TRAINING_RUNTIME,
 )
 

@@ -7,9 +7,9 @@ from trainplane.api.draft import Draft
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Path
 from trainplane.api.raw import as_object, look, named_items, put, rename
-from trainplane.api.roles import NODE
+from trainplane.api.roles import DATASET_INITIALIZER, MODEL_INITIALIZER, NODE
 from trainplane.api.rules import MOVED_FIELD, NO_EQUIVALENT, RUNTIME_GROUP
-from trainplane.api.trainer import CONTROLLER, DATASET_INITIALIZER, GROUP, MODEL_INITIALIZER
+from trainplane.api.trainer import CONTROLLER, GROUP
 
 DIALECT_GROUPS = ("kubeflow.org", "ome.io")
 OLD_CONTROLLER = "kubeflow.org/trainjob-controller"

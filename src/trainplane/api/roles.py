@@ -20,8 +20,13 @@ from trainplane.api.rules import (
     STEP_TWICE,
     TRAINER_INFERRED,
 )
-from trainplane.api.trainer import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODEL_INITIALIZER, TRAINER_STEP
 
+ANCESTOR_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
+"""On a replicated job's template: the part it plays, one of the three below; other values mean nothing."""
+TRAINER_STEP = "trainer"
+DATASET_INITIALIZER = "dataset-initializer"
+MODEL_INITIALIZER = "model-initializer"
+LAUNCHER = "launcher"
 NODE = "node"
 """What Kubeflow Trainer calls the trainer's container, and MPI's workers."""
 NODE_NAMES = (NODE, "worker", "trainer-node")

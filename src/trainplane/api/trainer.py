@@ -28,13 +28,6 @@ GROUP = "trainer.kubeflow.org"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
-ANCESTOR_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
-"""On a replicated job's template: the part it plays, one of the three below; other values mean nothing."""
-TRAINER_STEP = "trainer"
-DATASET_INITIALIZER = "dataset-initializer"
-MODEL_INITIALIZER = "model-initializer"
-LAUNCHER = "launcher"
-
 FRAMEWORK_LABEL = "trainer.kubeflow.org/framework"
 """On a runtime: its framework, by which SDKs find it."""
 SUPPORT_LABEL = "trainer.kubeflow.org/support"

@@ -94,7 +94,7 @@ async def _run(
 
 
 def _chosen(pods: "tuple[Raw, ...]", name: str, *, step: str, rank: int, why: str) -> "Raw":
-    from trainplane.api.trainer import ANCESTOR_LABEL
+    from trainplane.api.roles import ANCESTOR_LABEL
     from trainplane.sdk.logs import place, steps_of, writer
 
     running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]

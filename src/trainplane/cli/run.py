@@ -1,7 +1,7 @@
 """`trainplane run`: a script and its folder, or a document, as a job that is watched to its end."""
 
 import asyncio
-import secrets
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -154,7 +154,7 @@ async def submit_script(
 
     runtime = await _runtime(session, said["runtime"] or (ELASTIC_RUNTIME if said["elastic"] else DEFAULT_RUNTIME))
     asked = Asked(
-        name=said["job_name"] or name_of(script.name, secrets.token_hex(2)),
+        name=said["job_name"] or name_of(script.name, os.urandom(2).hex()),
         words=launch_words(runtime, script.name, arguments),
         nodes=said["nodes"] or 0,
         processes=said["nproc"] or 0,

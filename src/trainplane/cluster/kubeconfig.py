@@ -5,8 +5,9 @@ import binascii
 import json
 import os
 import ssl
-import tempfile
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,28 @@ class Target(msgspec.Struct, frozen=True):
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         if self.certificate:
-            # The ssl module reads keys from files alone; this one is ours only, and gone at once.
-            with tempfile.NamedTemporaryFile(suffix=".pem") as file:
-                file.write(self.certificate + b"\n" + self.key)
-                file.flush()
-                context.load_cert_chain(file.name)
+            with _as_file(self.certificate + b"\n" + self.key) as name:
+                context.load_cert_chain(name)
         return context
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """The name of a file of this content, for the ssl module, which reads keys from files alone.
+
+    It is in memory where the system has such files, ours only in any case, and gone at once.
+    """
+    if sys.platform == "linux":
+        with open(os.memfd_create("key"), "w+b", buffering=0) as file:
+            file.write(content)
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+        file.write(content)
+        file.flush()
+        yield file.name
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -192,8 +209,11 @@ def kubeconfig(
 
 
 def write(path: Path, config: Raw) -> None:
-    """Put a kubeconfig of `kubeconfig` in place, readable by its owner alone, where it is not there already."""
-    text = "".join(f"{line}\n" for line in _lines(config)).encode()
+    """Put a kubeconfig in place, readable by its owner alone, where it is not there already.
+
+    As JSON, which is YAML too: every command reads it, and a library for YAML takes as long to load as its work.
+    """
+    text = json.dumps(config, indent=2).encode() + b"\n"
     if read_private(path) != text:
         _put(path, text)
 
@@ -201,20 +221,6 @@ def write(path: Path, config: Raw) -> None:
 def _put(path: Path, text: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_private(path, text)
-
-
-def _lines(value: Raw) -> Iterator[str]:
-    """An object of nothing but objects, lists of objects and text as YAML; no library is loaded for so little."""
-    for name, item in value.items():
-        if isinstance(item, dict) and item:
-            yield f"{name}:"
-            yield from (f"  {line}" for line in _lines(item))
-        elif isinstance(item, list) and item:
-            yield f"{name}:"
-            for each in item:
-                yield from ((" " if number else "-") + f" {line}" for number, line in enumerate(_lines(each)))
-        else:
-            yield f"{name}: {json.dumps(item)}"
 
 
 def merge_into(path: Path, config: Raw, *, use: bool = False) -> None:
@@ -270,21 +276,30 @@ def _is_ours(whole: Raw, name: str) -> bool:
 
 
 def _read(path: Path) -> Raw:
-    import yaml
-
     try:
-        value = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
+        content = path.read_bytes()
     except OSError as fault:
         raise KubeconfigError(str(path), "", f"cannot be read: {fault.strerror}", "check its permissions") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as fault:
-        mark = getattr(fault, "problem_mark", None)
-        line = f"line {mark.line + 1}" if mark else ""
-        raise KubeconfigError(str(path), line, "is not YAML", "mend it, or move the file away") from None
+    try:
+        value = json.loads(content)
+    except ValueError:
+        value = _yaml(path, content)
     if value is None:
         return {}
     if not isinstance(value, dict) or value.get("kind", "Config") != "Config":
         raise KubeconfigError(str(path), "kind", "is not Config", "give a kubeconfig file")
     return value
+
+
+def _yaml(path: Path, content: bytes) -> Any:
+    import yaml
+
+    try:
+        return yaml.load(content, Loader=yaml.CSafeLoader)
+    except (yaml.YAMLError, UnicodeDecodeError) as fault:
+        mark = getattr(fault, "problem_mark", None)
+        line = f"line {mark.line + 1}" if mark else ""
+        raise KubeconfigError(str(path), line, "is not YAML", "mend it, or move the file away") from None
 
 
 def _merge(merged: _Merged, path: Path) -> None:

@@ -1,6 +1,6 @@
 """What the Store keeps (keys, objects, changes to them), the Log it keeps them in, and what can go wrong there."""
 
-import secrets
+import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -10,7 +10,7 @@ import orjson
 from trainplane.api.meta import Raw
 
 # Nobody can have written it into an object beforehand, so that it is found exactly once.
-_MARK = secrets.token_hex(16)
+_MARK = os.urandom(16).hex()
 _MARK_BYTES = _MARK.encode()
 _DECODED = 1 << 20
 

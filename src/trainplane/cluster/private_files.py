@@ -1,7 +1,6 @@
 """Files that nobody else may read: written whole or not at all, in a folder of their owner's alone."""
 
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -31,7 +30,7 @@ def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:
 
     One that is not `durable` may be empty after a loss of power, and need not be waited for.
     """
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    beside = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE)
     try:
         with os.fdopen(descriptor, "wb") as file:

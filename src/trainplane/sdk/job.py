@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from trainplane.api.kinds import HUB
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look, put
 from trainplane.api.roles import roles_of
-from trainplane.api.trainer import API_VERSION
 from trainplane.sdk import source
 from trainplane.sdk.source import Archive
 
@@ -90,7 +90,7 @@ def train_job(asked: Asked, runtime: Raw, archive: Archive | None) -> Raw:
     if given := {name: value for name, value in wanted.items() if value}:
         trainer["resourcesPerNode"] = {"requests": given, "limits": given}
     job: Raw = {
-        "apiVersion": API_VERSION,
+        "apiVersion": HUB,
         "kind": "TrainJob",
         "metadata": {"name": asked.name, "namespace": asked.namespace},
         "spec": {

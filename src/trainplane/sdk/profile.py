@@ -10,7 +10,8 @@ import orjson
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.api.ref import Ref
-from trainplane.api.trainer import ANCESTOR_LABEL, PROFILING_ENABLED
+from trainplane.api.roles import ANCESTOR_LABEL
+from trainplane.api.trainer import PROFILING_ENABLED
 from trainplane.cluster.client import Streams
 from trainplane.cluster.remote_streams import ended
 from trainplane.sdk.logs import containers, place
