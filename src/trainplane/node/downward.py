@@ -13,9 +13,9 @@ _NANO = 10**9
 
 
 def containers(pod: Raw) -> list[Raw]:
-    """The containers of a pod, those that come first at the front."""
+    """The containers of a pod, those that come first at the front, and those that were added to look into it last."""
     spec = pod["spec"]
-    return [*(spec.get("initContainers") or ()), *spec["containers"]]
+    return [*(spec.get("initContainers") or ()), *spec["containers"], *(spec.get("ephemeralContainers") or ())]
 
 
 def container_of(pod: Raw, name: str) -> Raw | None:

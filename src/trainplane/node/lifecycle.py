@@ -146,6 +146,7 @@ def _end(pod: Raw, scene: Scene, now: datetime) -> Iterator[Step]:
     grace = _grace_left(pod, scene, now)
     init = pod["spec"].get("initContainers") or ()
     first = [*pod["spec"]["containers"], *(each for each in init if not is_sidecar(each))]
+    first += pod["spec"].get("ephemeralContainers") or ()
     running = [each["name"] for each in first if scene.of(each["name"]).is_running]
     if not running:
         sidecars = [each["name"] for each in init if is_sidecar(each) and scene.of(each["name"]).is_running]
@@ -199,7 +200,10 @@ def _unhealthy(pod: Raw, scene: Scene) -> Iterator[Step]:
 
 
 def _starts(pod: Raw, scene: Scene, now: datetime, *, pace: Pace) -> Iterator[Step]:
-    """What may start now: init containers one after the other, then all the others together."""
+    """What may start now: init containers one after the other, then all the others together; added ones at any time."""
+    for container in pod["spec"].get("ephemeralContainers") or ():
+        if _may_start(pod, container, scene.of(container["name"]), now=now, pace=pace):
+            yield Start(container["name"])
     for container in pod["spec"].get("initContainers") or ():
         seen = scene.of(container["name"])
         if is_sidecar(container):

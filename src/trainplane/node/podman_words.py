@@ -39,7 +39,8 @@ class Wording:
         words += ["--network", f"{spaces}net", "--uts", f"{spaces}uts", "--no-hosts"]
         # Users of their own may not mount the queues of a namespace that is not theirs.
         words += ["--ipc", f"{spaces}ipc"] if box.host_users else []
-        words += ["--pid", f"{spaces}pid"] if box.share_processes else []
+        if box.share_processes or program.beside:
+            words += ["--pid", f"{spaces}pid" if box.share_processes else f"container:{program.beside}"]
         words += ["--log-driver", "none", "--interactive", "--pull", "never"] + ["--tty"] * terminal
         words += self._user(box, program)
         words += _rights(program)

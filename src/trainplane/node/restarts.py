@@ -23,9 +23,14 @@ def is_sidecar(container: Raw) -> bool:
     return container.get("restartPolicy") == ALWAYS
 
 
+def is_ephemeral(pod: Raw, container: Raw) -> bool:
+    """Whether a container was added to a pod that runs, to look into it."""
+    return any(each["name"] == container["name"] for each in pod["spec"].get("ephemeralContainers") or ())
+
+
 def restarts(pod: Raw, container: Raw, life: Life) -> bool:
     """Whether a container whose life is over gets another."""
-    if pod["metadata"].get("deletionTimestamp"):
+    if pod["metadata"].get("deletionTimestamp") or is_ephemeral(pod, container):
         return False
     if rule := matching_rule(container, life):
         return rule.get("action") in ("Restart", RESTART_ALL)

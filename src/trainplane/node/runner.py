@@ -112,6 +112,8 @@ class Program(msgspec.Struct, frozen=True):
     memory: int | None = None
     cpu_request: float = 0.0
     """What it is given when the machine is busy, in cores."""
+    beside: str = ""
+    """The `Started.id` of a container whose processes it sees and is seen by; "" is none."""
     devices: tuple[str, ...] = ()
     """Device files of the host, beyond those that every container has."""
 

@@ -136,7 +136,7 @@ def remembered(pod: Raw) -> Scene:
     status = pod.get("status") or {}
     known = {
         each["name"]: _remembered(each)
-        for key in ("initContainerStatuses", "containerStatuses")
+        for key in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
         for each in status.get(key) or ()
     }
     app = [each["name"] for each in pod["spec"]["containers"]]

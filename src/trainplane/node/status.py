@@ -18,13 +18,18 @@ from trainplane.api.failure import CONDITION as FAILURE
 from trainplane.api.failure import Verdict
 from trainplane.api.meta import Raw
 from trainplane.api.times import stamp
-from trainplane.node.restarts import Pace, back_off_left, is_sidecar, restarts
+from trainplane.node.restarts import Pace, back_off_left, is_ephemeral, is_sidecar, restarts
 from trainplane.node.seen import KILLED, STATUS_UNKNOWN, Life, Scene, Seen
 
 READY_TO_START = "PodReadyToStartContainers"
 CRASH_LOOP = "CrashLoopBackOff"
 OWN = (READY_TO_START, INITIALIZED, READY, CONTAINERS_READY, POD_SCHEDULED)
 """The conditions that a node writes, in the order in which it does."""
+STATUSES = {
+    "initContainers": "initContainerStatuses",
+    "containers": "containerStatuses",
+    "ephemeralContainers": "ephemeralContainerStatuses",
+}
 NOT_LOCATED = "The container could not be located when the pod was terminated"
 RUNTIME = "trainplane"
 
@@ -89,7 +94,7 @@ def status(pod: Raw, scene: Scene, now: datetime, *, over: bool, pace: Pace) -> 
     elif scene.addresses and scene.host:
         written |= {"podIP": scene.host, "podIPs": [{"ip": scene.host}]}
     written["startTime"] = before.get("startTime") or stamp(now)
-    for key, statuses in (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")):
+    for key, statuses in STATUSES.items():
         if spec.get(key):
             written[statuses] = [
                 _container(pod, each, scene.of(each["name"]), now=now, pace=pace, lost=lost, over=over)
@@ -137,6 +142,8 @@ def _container(pod: Raw, container: Raw, seen: Seen, *, now: datetime, pace: Pac
     is_ready = started and (seen.ready or not container.get("readinessProbe"))
     if regular_init:
         is_ready = bool(seen.has_ended and seen.life and not seen.life.code)
+    elif is_ephemeral(pod, container):
+        is_ready = False
     state, last = _states(pod, container, seen, now=now, pace=pace, over=over)
     if lost and "waiting" in state:
         state = {

@@ -16,6 +16,7 @@ from trainplane.node.living import Living
 from trainplane.node.pipes import open_ends
 from trainplane.node.runner import NotStarted
 from trainplane.node.sessions import AttachChannel, ExecChannel, PortChannel
+from trainplane.node.status import STATUSES
 from trainplane.node.worker import Worker
 
 
@@ -118,10 +119,7 @@ def _container(pod: Raw, asked: str) -> str:
 def _life(pod: Raw, container: str, *, previous: bool) -> int:
     """Which life of a container is meant; raises BadRequest where it has none."""
     statuses = [
-        each
-        for key in ("initContainerStatuses", "containerStatuses")
-        for each in look(pod, "status", key) or ()
-        if each["name"] == container
+        each for key in STATUSES.values() for each in look(pod, "status", key) or () if each["name"] == container
     ]
     name = pod["metadata"]["name"]
     if not statuses:

@@ -26,8 +26,8 @@ from trainplane.node.lifecycle import Clear, Forget, Prepare, Said, Start, Start
 from trainplane.node.living import Living
 from trainplane.node.pipes import open_ends
 from trainplane.node.probes import Sort, Tally
-from trainplane.node.restarts import next_back_off
-from trainplane.node.runner import START_ERROR, Box, NotStarted
+from trainplane.node.restarts import is_ephemeral, next_back_off
+from trainplane.node.runner import CREATE_ERROR, START_ERROR, Box, NotStarted
 from trainplane.node.seen import KILLED, Doom, Life, Scene, Seen, remembered
 from trainplane.node.status import changes, current, with_addresses
 from trainplane.reconcile.view import View
@@ -175,6 +175,8 @@ class Worker:
             if seen.tried or seen.life:
                 self._view = await launch.look_up(pod, home)
             program, where = launch.program(pod, container, home, view=self._view, made=made)
+            if target := container.get("targetContainerName"):
+                program = replace(program, beside=self._beside(target))
         except (ConfigError, NotStarted, NoDevice, ApiError, OSError) as error:
             reason = error.reason if isinstance(error, NotStarted) else CONFIG_ERROR
             self._fail_to_start(name, reason, str(error))
@@ -217,6 +219,12 @@ class Worker:
         self._tasks.create_task(self._follow(living), name=f"{self.box.pod.name}/{name}")
         living.nurse(self._tasks, seen=lambda: self.scene.of(name), learn=partial(self._learn, name))
 
+    def _beside(self, target: str) -> str:
+        """The process of a container, for one that is to see what runs in it."""
+        if living := self.living.get(target):
+            return living.started.id
+        raise NotStarted(CREATE_ERROR, f"the container {target} does not run, and its processes cannot be shared")
+
     def _begin(self, name: str, life: Life, number: int, *, image_id: str) -> None:
         """A new life of a container."""
         seen, now = self.scene.of(name), self._home.clock.now()
@@ -250,7 +258,7 @@ class Worker:
         if not exit_.lost:
             message = ending.last_words(self.pod, living, life, home=home, view=self._view)
             life = replace(life, message=message)
-        if life.code and not seen.stopping and not exit_.lost:
+        if life.code and not seen.stopping and not exit_.lost and not is_ephemeral(self.pod, living.container):
             blame = ending.judged(self.pod, living, exit_, code=life.code, home=home, view=self._view)
             self.scene = replace(self.scene, blame=blame)
         ended = replace(seen, life=life, ready=False, started=False, stopping=False, unhealthy="")

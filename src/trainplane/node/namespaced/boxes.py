@@ -35,12 +35,13 @@ class Box:
             kernel.mount("tmpfs", folder, kind="tmpfs", flags=kernel.MS_NOSUID | kernel.MS_NODEV, data=data)
             self.memory_folders.append(folder)
 
-    def enter_processes(self) -> None:
-        """Let the next child of this process be in a new PID namespace, or in that of the keeper."""
-        if self.keeper is None:
+    def enter_processes(self, beside: int | None = None) -> None:
+        """Let the next child of this process be in a new PID namespace, or in that of the keeper or another process."""
+        first = beside if self.keeper is None else self.keeper
+        if first is None:
             kernel.unshare(kernel.NEW_PID)
             return
-        shared = open_namespace("pid", self.keeper)
+        shared = open_namespace("pid", first)
         kernel.setns(shared, kernel.NEW_PID)
         os.close(shared)
 

@@ -229,7 +229,14 @@ class NamespacedRunner:
         limits = {"cpus": program.cpus, "memory": program.memory, "request": program.cpu_request}
         memory_folders = orders.memory_folders(box, program)
         return await self._begin(
-            "start", made, program.container, stdio, order=order, limits=limits, memory_folders=memory_folders
+            "start",
+            made,
+            program.container,
+            stdio,
+            order=order,
+            limits=limits,
+            memory_folders=memory_folders,
+            beside=program.beside,
         )
 
     async def exec(

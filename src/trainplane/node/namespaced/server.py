@@ -194,6 +194,7 @@ class Server:
 
     def _start(self, message: Message, files: list[int]) -> Message:
         box, order, limits = self._boxes[message["uid"]], message["order"], message["limits"]
+        beside = self._child(message["beside"]).minder if message["beside"] else None
         group = ""
         if self._groups:
             group = f"{message['uid']}/{message['id']}"
@@ -206,8 +207,8 @@ class Server:
         order["users"] = self._users_of(order)
         order["open_files"] = self._open_files
         order["cpus"] = self._places.take(limits["cpus"])
-        order["shares_processes"] = box.keeper is not None
-        box.enter_processes()
+        order["shares_processes"] = box.keeper is not None or beside is not None
+        box.enter_processes(beside)
         try:
             child = self._fork(message["id"], box=message["uid"], order=order, become=minder.container)
         finally:
@@ -217,9 +218,7 @@ class Server:
         return {}
 
     def _exec(self, message: Message, files: list[int]) -> Message:
-        host = next((child for child in self._children.values() if child.id == message["of"]), None)
-        if host is None or host.status is not None or host.box not in self._boxes:
-            raise ProcessLookupError(3, "the container has ended")
+        host = self._child(message["of"])
         order = {**host.order, **message["order"], "stdio": files}
         order["env"] = {**order["env"], **order.pop("more_env")}
         kinds = {"pid": open_namespace("pid", host.minder), "mount": open_namespace("mnt", host.minder)}
@@ -229,6 +228,13 @@ class Server:
         for file in kinds.values():
             os.close(file)
         return {}
+
+    def _child(self, name: str) -> _Child:
+        """A container that runs."""
+        found = next((child for child in self._children.values() if child.id == name), None)
+        if found is None or found.status is not None or found.box not in self._boxes:
+            raise ProcessLookupError(3, "the container has ended")
+        return found
 
     def _fork(self, name: str, *, box: str, order: Message, become: Callable[..., NoReturn]) -> _Child:
         ours, theirs = channel.pair()
