@@ -32,6 +32,14 @@ RECORDED = (
     *(("", "ConfigMap"), ("", "Secret"), ("", "Service"), ("batch", "Job"), ("", "PersistentVolumeClaim")),
 )
 VOLCANO = "VolcanoPodGroup"
+NODE = "nowhere"
+"""The node that pods are bound to: nobody is there to end them."""
+SELECTED = {
+    "rjob": LABEL + "replicatedjob-name",
+    "job": "batch.kubernetes.io/job-name",
+    "index": "batch.kubernetes.io/job-completion-index",
+}
+"""By which labels a step selects pods."""
 STRICT = Options(field_validation="Strict", field_manager="replay")
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -76,7 +84,16 @@ class Player:
             case "create":
                 await self.create(step["object"])
             case "pods":
-                await self.move(step["phase"], step.get("rjob"))
+                await self.move(step)
+            case "bind":
+                for pod in await self.chosen(step):
+                    await self.api.bind(Ref.of(pod), NODE)
+            case "delpods":
+                # By force: at once, as when somebody vouches that the containers are gone.
+                grace = 0 if step.get("force") else None
+                for pod in await self.chosen(step):
+                    call = self.call({"kind": "Pod", "name": pod["metadata"]["name"]})
+                    await self.api.deletion.delete(call, DeleteOptions(grace=grace))
             case "patch":
                 call = self.call(step, step.get("subresource", ""))
                 form = {"merge": "application/merge-patch+json", "json": "application/json-patch+json"}
@@ -106,27 +123,25 @@ class Player:
         row = next(row for row in KINDS if (row.group, row.kind) == (group, kind))
         return list((await self.api.list(row, namespace=self.namespace)).items)
 
-    async def move(self, phase: str, rjob: str | None) -> None:
-        """Put the live pods, or those of one replicated job, into a phase, as a kubelet would."""
-        # Long ago, so that nobody waits before a failed pod is replaced.
-        then = "2025-01-01T00:00:0"
-        for pod in await self.all("", "Pod"):
-            mine = rjob in (None, (pod["metadata"].get("labels") or {}).get(LABEL + "replicatedjob-name"))
-            if (
-                not mine
-                or pod["status"]["phase"] in ("Failed", "Succeeded")
-                or pod["metadata"].get("deletionTimestamp")
-            ):
-                continue
-            ready = {"type": "Ready", "status": str(phase == "Running"), "lastTransitionTime": then + "0Z"}
-            status: Raw = {"phase": phase, "startTime": then + "0Z", "conditions": [ready]}
-            if phase != "Running":
-                end = {"terminated": {"exitCode": int(phase == "Failed"), "finishedAt": then + "1Z"}}
-                rest = {"imageID": "x", "ready": False, "restartCount": 0, "state": end}
-                status["containerStatuses"] = [
-                    {"name": one["name"], "image": one["image"], **rest} for one in pod["spec"]["containers"]
-                ]
-            await self.api.set_status(Ref.of(pod), {**pod["status"], **status})
+    async def chosen(self, step: Raw) -> list[Raw]:
+        """The pods that a step means, the oldest first; only those that live, unless it says `any`."""
+        found = [
+            pod
+            for pod in await self.all("", "Pod")
+            if all(
+                str(step[word]) == (pod["metadata"].get("labels") or {}).get(key)
+                for word, key in SELECTED.items()
+                if word in step
+            )
+            and (step.get("any") or not is_over(pod))
+        ]
+        found.sort(key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["spec"].get("hostname") or ""))
+        return found[: step.get("count")]
+
+    async def move(self, step: Raw) -> None:
+        """Put the pods that a step means into a phase, as a kubelet would."""
+        for pod in await self.chosen(step):
+            await self.api.set_status(Ref.of(pod), {**pod["status"], **moved(pod, step)})
 
     async def seen(self) -> dict[str, Any]:
         """The leaves of what there is, when everything has come to rest."""
@@ -145,6 +160,35 @@ class Player:
             if about.get("kind") in ("TrainJob", "JobSet"):
                 out[f"Event {about['kind']}/{about['name']}: {event['type']} {event['reason']}"] = True
         return {**out, **dict.fromkeys(self.warned, True)}
+
+
+def is_over(pod: Raw) -> bool:
+    """Whether a pod has ended or is on its way out."""
+    return pod["status"]["phase"] in ("Failed", "Succeeded") or bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def moved(pod: Raw, step: Raw) -> Raw:
+    """What a kubelet says of a pod in a phase: `exit` is the code of its containers, `restarts` how often they were."""
+    # Long ago, so that nobody waits before a failed pod is replaced.
+    then, phase = "2025-01-01T00:00:0", step["phase"]
+    ready = str(phase == "Running" and step.get("ready", True))
+    conditions = [{"type": "Ready", "status": ready}, *step.get("conditions", ())]
+    status: Raw = {
+        "phase": phase,
+        "conditions": [{**one, "lastTransitionTime": then + "0Z"} for one in conditions],
+        # Where a pod has a node that is not there, its start says how long it is waited for.
+        **({} if pod["spec"].get("nodeName") else {"startTime": then + "0Z"}),
+    }
+    if phase == "Running" and "restarts" not in step:
+        return status
+    code = step.get("exit", int(phase == "Failed"))
+    end = {"terminated": {"exitCode": code, "finishedAt": then + "1Z"}}
+    state = {"running": {"startedAt": then + "0Z"}} if phase in ("Running", "Pending") else end
+    rest = {"imageID": "x", "ready": False, "restartCount": step.get("restarts", 0), "state": state}
+    status["containerStatuses"] = [
+        {"name": one["name"], "image": one["image"], **rest} for one in pod["spec"]["containers"]
+    ]
+    return status
 
 
 def fields(error: ApiError) -> set[str]:
@@ -175,7 +219,8 @@ def object_leaves(raw: Raw) -> Iterator[tuple[str, Any]]:
     if raw["kind"] == "Service" and body["spec"].get("clusterIP") != "None":
         body["spec"] = {key: item for key, item in body["spec"].items() if not key.startswith("clusterIP")}
     for path, item in leaves(body):
-        yield f"{raw['kind']}/{raw['metadata']['name']}: {path}", item
+        since = "<time>" if path == "metadata.deletionTimestamp" else item
+        yield f"{raw['kind']}/{raw['metadata']['name']}: {path}", since
 
 
 def secret_word(value: str) -> str:
@@ -257,9 +302,9 @@ async def play(case: Path) -> AsyncIterator[tuple[str, dict[str, Any], dict[str,
 
 
 @asynccontextmanager
-async def stage(namespace: str) -> AsyncIterator[Player]:
+async def stage(namespace: str, gates: Iterable[str] = ()) -> AsyncIterator[Player]:
     """A cluster without nodes and with everybody at work, and a namespace in it."""
-    async with world(nodes=0) as made, made.controlled():
+    async with world(nodes=0, gates=frozenset(gates)) as made, made.controlled():
         await made.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
         yield Player(made.api, namespace)
 

@@ -1,7 +1,7 @@
 """JobSets and Jobs come out on the embedded cluster as JobSet 0.12 and Kubernetes 1.36 made them, step by step.
 
 Each file of `controllers` has documents, what is done with them, and what was recorded: of every state after the first
-what changed. `differs` says what differs here, and why.
+what changed. `gates` are those of JobSet that were open; `differs` says what differs here, and why.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ async def play(case: Raw) -> list[str]:
     found: list[str] = []
     theirs: Raw = {}
     differs = [row["path"] for row in case.get("differs", ())]
-    async with stage(case["namespace"]) as player:
+    async with stage(case["namespace"], case.get("gates", ())) as player:
         for number, recorded in enumerate(case["recorded"]):
             for doc in case["documents"] if not number else ():
                 await player.create(doc)
