@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from tests.cli.clusters import Clusters
-from tests.node.faults import PATIENCE, until
+from tests.node.faults import until
+from tests.patience import PATIENCE
 
 RUN = [sys.executable, "-m", "trainplane", "run", "-f"]
 FILL = "file = open('{}', 'wb', buffering=0)\nwhile True: file.write(bytes(1 << 16))"
@@ -31,7 +32,11 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
 
 
 def job(clusters: Clusters, name: str, *command: str, pod: Any = None, container: Any = None, **spec: Any) -> str:
-    """A document with a job of one node, and what is patched into its pod; returns its path."""
+    """A document with a job of one node, and what is patched into its pod; returns its path.
+
+    What no patch may say is said by a `runtime` of its own.
+    """
+    named = with_pod(clusters, f"{name}-runtime", spec.pop("runtime")) if "runtime" in spec else "plain"
     patch = {"containers": [{"name": "node", **container}]} if container else {}
     replicated = [{"name": "node", "template": {"spec": {"template": {"spec": {**(pod or {}), **patch}}}}}]
     patches = [
@@ -41,7 +46,7 @@ def job(clusters: Clusters, name: str, *command: str, pod: Any = None, container
         }
     ]
     trainer = {"command": list(command), **spec.pop("trainer", {})}
-    body = {"runtimeRef": {"name": "plain"}, "trainer": trainer, **spec}
+    body = {"runtimeRef": {"name": named}, "trainer": trainer, **spec}
     if pod or container:
         body["runtimePatches"] = patches
     file = clusters.home / f"{name}.yaml"
@@ -53,6 +58,17 @@ def job(clusters: Clusters, name: str, *command: str, pod: Any = None, container
     }
     file.write_text(yaml.safe_dump(document))
     return str(file)
+
+
+def with_pod(clusters: Clusters, name: str, pod: Any) -> str:
+    """Make a runtime as `plain` is, with more in its pod; returns its name."""
+    plain = json.loads(clusters.kubectl("get", "clustertrainingruntime", "plain", "-o", "json"))
+    plain["metadata"] = {"name": name, "labels": plain["metadata"].get("labels") or {}}
+    plain["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"].update(pod)
+    file = clusters.home / f"{name}.yaml"
+    file.write_text(yaml.safe_dump(plain))
+    clusters.kubectl("apply", "-f", str(file))
+    return name
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -89,7 +105,7 @@ CASES = [
     ),
     pytest.param(
         python("import socket; socket.getaddrinfo('node-0', 80)"),
-        {"pod": {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["10.244.255.254"]}}},
+        {"runtime": {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["10.244.255.254"]}}},
         1,
         "failed first: a host's name was not found, exit code 1",
         "correct the name, or see what pods can reach: trainplane doctor network",
@@ -142,9 +158,14 @@ def test_a_job_that_fails_says_why_and_what_to_do(
     why = clusters.run("why", name).stdout
     assert why.startswith(f"{name} has failed: ")
     assert "\n  do " in why
-    events = json.loads(clusters.kubectl("get", "events", "-o", "json"))["items"]
-    told = [each["message"] for each in events if each["involvedObject"]["name"] == name and each["type"] == "Warning"]
-    assert any(cause in each and remedy in each for each in told), told
+
+    def is_told() -> bool:
+        events = json.loads(clusters.kubectl("get", "events", "-o", "json"))["items"]
+        ours = [each for each in events if each["involvedObject"]["name"] == name and each["type"] == "Warning"]
+        told = [each["message"] for each in ours]
+        return any(cause in each and remedy in each for each in told)
+
+    until(is_told, "an event with the cause and the remedy")
 
 
 @pytest.mark.parametrize(
