@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-PATIENCE = 40.0
-
+from tests.patience import PATIENCE
 
 ENGINES = ("br-", "cni", "docker", "podman", "veth")
 """How links are called that container engines make, which may come and go meanwhile."""

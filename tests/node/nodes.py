@@ -2,11 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE, STORY
 from trainplane.api.kinds import KINDS, kind_of
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
@@ -19,11 +20,11 @@ from trainplane.control import clock
 from trainplane.controllers import admission
 from trainplane.furniture import companions
 from trainplane.node import machine
+from trainplane.node.lifecycle import Said
 from trainplane.node.machine import Settings
 from trainplane.node.restarts import Pace
 
 NAMESPACE = "ns"
-PATIENCE = 20.0
 QUICK = Pace(first=0.2, most=0.8)
 
 
@@ -72,12 +73,28 @@ class Nodes:
 
     async def events(self) -> list[tuple[str, str]]:
         """Reason and note of each event, in order."""
-        await asyncio.sleep(0.05)
         row = kind_of("events.k8s.io/v1", "Event") or KINDS[0]
-        found = (await self.api.list(row)).items
-        return [
-            (each["reason"], each["note"]) for each in sorted(found, key=lambda each: str(each["metadata"]["name"]))
-        ]
+        # An agent tells in the order in which things were said: with our own last word comes all that was before it.
+        last = [(f"Last-{time.monotonic_ns()}", agent.home.node) for agent in self.running.agents]
+        for agent, (reason, note) in zip(self.running.agents, last, strict=True):
+            agent.home.say(pod("nobody"), Said("Normal", reason, note))
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                found = sorted((await self.api.list(row)).items, key=lambda each: str(each["metadata"]["name"]))
+                heard = [(each["reason"], each["note"]) for each in found]
+                if all(each in heard for each in last):
+                    return [each for each in heard if not each[0].startswith("Last-")]
+                await asyncio.sleep(0.02)
+
+
+def played(folder: Path, play: Callable[[Nodes], Coroutine[Any, Any, None]], **settings: Any) -> None:
+    """Let something happen on nodes, to its end."""
+
+    async def all_of_it() -> None:
+        async with asyncio.timeout(STORY), nodes(folder, **settings) as made:
+            await play(made)
+
+    asyncio.run(all_of_it())
 
 
 @asynccontextmanager

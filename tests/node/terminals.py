@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE = 40.0
+from tests.patience import PATIENCE
 
 
 class Terminal:

@@ -5,13 +5,13 @@ import base64
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.node.nodes import NAMESPACE, Nodes, container, nodes, phase, pod, ref, serving, states
+from tests.node.nodes import NAMESPACE, Nodes, container, phase, played, pod, ref, serving, states
+from tests.patience import PATIENCE
 from trainplane.api.kinds import KINDS
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
@@ -19,15 +19,6 @@ from trainplane.cluster.client import Patch
 from trainplane.node.images import ImageMapping
 
 NODE = next(kind for kind in KINDS if kind.kind == "Node")
-Play = Callable[[Nodes], Coroutine[Any, Any, None]]
-
-
-def played(folder: Path, play: Play, **settings: Any) -> None:
-    async def all_of_it() -> None:
-        async with asyncio.timeout(60), nodes(folder, **settings) as made:
-            await play(made)
-
-    asyncio.run(all_of_it())
 
 
 def of(kind: str, name: str, **fields: Any) -> Raw:
@@ -91,7 +82,7 @@ def test_a_pod_that_fails_says_how(tmp_path: Path, spec: Raw, code: int, reason:
 
 def test_memory_beyond_the_limit_is_said_to_be_that(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
-        hungry = [sys.executable, "-c", "x = b'x' * (300 << 20); import time; time.sleep(60)"]
+        hungry = [sys.executable, "-c", "x = b'x' * (300 << 20); import time; time.sleep(600)"]
         await made.create(pod(containers=[container(command=hungry, resources={"limits": {"memory": "64Mi"}})]))
         state = states(await made.ended())["c"]["terminated"]
         assert (state["exitCode"], state["reason"]) == (137, "OOMKilled")
@@ -105,7 +96,7 @@ def test_init_containers_come_first_and_sidecars_stay(tmp_path: Path, runner: st
             container("first", "echo first >> $TRAINPLANE_OUTPUT/order"),
             container(
                 "beside",
-                "echo beside >> $TRAINPLANE_OUTPUT/order; trap 'exit 5' TERM; sleep 60 & wait",
+                "echo beside >> $TRAINPLANE_OUTPUT/order; trap 'exit 5' TERM; sleep 600 & wait",
                 restartPolicy="Always",
             ),
             container("last", "sleep 0.2; echo last >> $TRAINPLANE_OUTPUT/order"),
@@ -158,13 +149,12 @@ def test_deleting_asks_runs_the_hook_and_waits(tmp_path: Path, runner: str) -> N
         hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hook > $TRAINPLANE_OUTPUT/hook"]}}}
         await made.create(pod(containers=[container(script=script, lifecycle=hook)]))
         running = await made.until("p", lambda pod: phase(pod) == "Running")
-        uid = running["metadata"]["uid"]
-        await asyncio.sleep(0.2)
+        log = made.folder / "node" / "logs" / f"{NAMESPACE}_p_{running['metadata']['uid']}" / "c" / "0.log"
+        await made.until("p", lambda _: " up\n" in log.read_text())
         await made.api.delete(ref("p"))
         await made.gone()
         assert (made.folder / "jobs" / NAMESPACE / "p" / "output" / "hook").exists()
-        log = (made.folder / "node" / "logs" / f"{NAMESPACE}_p_{uid}" / "c" / "0.log").read_text()
-        assert [line.split(" ", 3)[3] for line in log.splitlines()] == ["up", "asked"]
+        assert [line.split(" ", 3)[3] for line in log.read_text().splitlines()] == ["up", "asked"]
         assert ("Killing", "Stopping container c") in await made.events()
 
     played(tmp_path, play, runner=runner)
@@ -186,11 +176,11 @@ def test_who_does_not_listen_is_killed_when_the_grace_is_over(tmp_path: Path) ->
 
 def test_a_pod_whose_object_is_gone_ends(tmp_path: Path) -> None:
     async def play(made: Nodes) -> None:
-        await made.create(pod(containers=[container(script="echo $$$$ > $TRAINPLANE_OUTPUT/pid; exec sleep 60")]))
+        await made.create(pod(containers=[container(script="echo $$$$ > $TRAINPLANE_OUTPUT/pid; exec sleep 600")]))
         file = made.folder / "jobs" / NAMESPACE / "p" / "output" / "pid"
         await made.until("p", lambda pod: phase(pod) == "Running" and file.exists() and file.read_text())
         await made.api.delete(ref("p"), grace=0)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while Path(f"/proc/{file.read_text().strip()}").exists():
                 await asyncio.sleep(0.02)
 
@@ -259,13 +249,13 @@ def test_what_is_missing_is_waited_for(tmp_path: Path, runner: str) -> None:
 
 def test_probes_make_ready_and_end_what_is_not_alive(tmp_path: Path) -> None:
     async def play(made: Nodes) -> None:
-        quick = {"periodSeconds": 1, "timeoutSeconds": 5}
+        quick = {"periodSeconds": 1, "timeoutSeconds": 60}
         file = "$TRAINPLANE_OUTPUT"
         probes = {
             "startupProbe": {
                 "exec": {"command": ["sh", "-c", f"test -e {file}/started"]},
                 **quick,
-                "failureThreshold": 30,
+                "failureThreshold": 300,
             },
             "readinessProbe": {"exec": {"command": ["sh", "-c", f"test -e {file}/ready"]}, **quick},
             "livenessProbe": {
@@ -274,7 +264,7 @@ def test_probes_make_ready_and_end_what_is_not_alive(tmp_path: Path) -> None:
                 "failureThreshold": 1,
             },
         }
-        spec = container(script=f"rm -f {file}/sick; exec sleep 60", **probes)
+        spec = container(script=f"rm -f {file}/sick; exec sleep 600", **probes)
         await made.create(pod(restartPolicy="Always", terminationGracePeriodSeconds=1, containers=[spec]))
         output = made.folder / "jobs" / NAMESPACE / "p" / "output"
         first = await made.until("p", lambda pod: phase(pod) == "Running")
@@ -320,7 +310,9 @@ def test_a_deadline_ends_a_pod(tmp_path: Path) -> None:
     async def play(made: Nodes) -> None:
         await made.create(
             pod(
-                activeDeadlineSeconds=1, terminationGracePeriodSeconds=1, containers=[container(script="exec sleep 60")]
+                activeDeadlineSeconds=1,
+                terminationGracePeriodSeconds=1,
+                containers=[container(script="exec sleep 600")],
             )
         )
         ended = await made.ended()
@@ -349,25 +341,28 @@ def test_nodes_say_what_they_have_and_cannot_do(tmp_path: Path) -> None:
 def test_pods_end_with_their_nodes_and_that_is_said(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         async with serving(made.api, tmp_path / "other", prefix="other-", runner=runner) as first:
-            script = "trap 'echo asked > $TRAINPLANE_OUTPUT/asked; exit 0' TERM; echo up; sleep 60 & wait"
+            trap = "trap 'echo asked > $TRAINPLANE_OUTPUT/asked; exit 0' TERM"
+            script = f"{trap}; touch $TRAINPLANE_OUTPUT/up; sleep 600 & wait"
             await made.create(pod(node="other-0", containers=[container(script=script)]))
-            await first.until("p", lambda pod: phase(pod) == "Running")
-            await asyncio.sleep(0.3)
+            output = tmp_path / "other" / "jobs" / NAMESPACE / "p" / "output"
+            await first.until("p", lambda pod: phase(pod) == "Running" and (output / "up").exists())
         ended = await made.pod()
         assert (phase(ended), ended["status"]["reason"]) == ("Failed", "Terminated")
         target = next(each for each in ended["status"]["conditions"] if each["type"] == "DisruptionTarget")
         assert target["reason"] == "TerminationByKubelet"
-        assert (tmp_path / "other" / "jobs" / NAMESPACE / "p" / "output" / "asked").exists()
+        assert (output / "asked").exists()
 
     played(tmp_path, play)
 
 
 def test_what_others_wrote_into_the_status_stays(tmp_path: Path) -> None:
     async def play(made: Nodes) -> None:
-        await made.create(pod(containers=[container(script="sleep 0.6")]))
+        script = "until test -e $TRAINPLANE_OUTPUT/go-on; do sleep 0.05; done"
+        await made.create(pod(containers=[container(script=script)]))
         await made.until("p", lambda pod: phase(pod) == "Running")
         condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
         await made.api.patch(ref("p"), Patch.strategic({"status": {"conditions": [condition]}}), subresource="status")
+        (made.folder / "jobs" / NAMESPACE / "p" / "output" / "go-on").touch()
         ended = await made.ended()
         assert "DisruptionTarget" in [each["type"] for each in ended["status"]["conditions"]]
 
@@ -376,7 +371,7 @@ def test_what_others_wrote_into_the_status_stays(tmp_path: Path) -> None:
 
 def test_killing_a_container_from_outside_is_seen(tmp_path: Path) -> None:
     async def play(made: Nodes) -> None:
-        await made.create(pod(containers=[container(script="echo $$$$ > $TRAINPLANE_OUTPUT/pid; exec sleep 60")]))
+        await made.create(pod(containers=[container(script="echo $$$$ > $TRAINPLANE_OUTPUT/pid; exec sleep 600")]))
         file = made.folder / "jobs" / NAMESPACE / "p" / "output" / "pid"
         await made.until("p", lambda pod: phase(pod) == "Running" and file.exists() and file.read_text())
         os.kill(int(file.read_text()), signal.SIGKILL)
@@ -453,7 +448,7 @@ def test_nodes_that_are_no_more_go(tmp_path: Path) -> None:
 
 def test_a_volume_that_outgrows_its_limit_costs_the_pod_its_place(tmp_path: Path) -> None:
     async def play(made: Nodes) -> None:
-        script = "head -c 300000 /dev/zero > /v/x; exec sleep 60"
+        script = "head -c 300000 /dev/zero > /v/x; exec sleep 600"
         await made.create(
             pod(
                 terminationGracePeriodSeconds=1,

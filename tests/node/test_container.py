@@ -14,6 +14,7 @@ import pytest
 
 from tests.node.nodes import NAMESPACE, Nodes, container, nodes, phase, pod, ref, states
 from tests.node.test_streams import heard
+from tests.patience import STORY
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Patch
 from trainplane.node.container import ContainerRunner
@@ -68,9 +69,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
                 tar.addfile(link)
         words = ["podman", "import", "--change", 'ENTRYPOINT ["/bin/echo", "entered"]', "-", IMAGE]
         own = {**os.environ, **extra}
-        subprocess.run(words, input=archive.getvalue(), env=own, capture_output=True, check=True, timeout=60)
+        subprocess.run(words, input=archive.getvalue(), env=own, capture_output=True, check=True, timeout=STORY)
         yield extra
-        subprocess.run(["podman", "rmi", "--force", IMAGE], env=own, capture_output=True, check=False, timeout=60)
+        subprocess.run(["podman", "rmi", "--force", IMAGE], env=own, capture_output=True, check=False, timeout=STORY)
         return
     pytest.skip(f"podman does not work here: {tried[-1]}")
 
@@ -83,7 +84,7 @@ def played(engine: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
     def play(part: Play, **settings: Any) -> None:
         async def all_of_it() -> None:
-            async with asyncio.timeout(90), nodes(tmp_path, runner="container", **settings) as made:
+            async with asyncio.timeout(STORY), nodes(tmp_path, runner="container", **settings) as made:
                 await part(made)
 
         asyncio.run(all_of_it())
@@ -137,7 +138,7 @@ def test_pods_find_each_other_by_name_and_the_containers_of_one_by_the_loopback(
         await made.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": NAMESPACE},
                            "spec": spec})  # fmt: skip
         serve = "mkdir /w; echo served > /w/f; exec httpd -f -p 8000 -h /w"
-        look = "for i in 1 2 3 4 5 6 7 8 9; do wget -q -Y off -O- http://{}:8000/f && exit 0; sleep 0.5; done; exit 1"
+        look = "until wget -q -Y off -O- http://{}:8000/f; do sleep 0.2; done"
         server = pod("a", containers=[box(serve)], hostname="a", subdomain="s")
         server["metadata"]["labels"] = {"app": "x"}
         await made.create(server)
@@ -169,7 +170,7 @@ def test_an_image_that_cannot_be_had_keeps_the_pod_waiting_and_says_why(
         def waits(found: dict[str, Any]) -> bool:
             return states(found).get("c", {}).get("waiting", {}).get("reason") in (reason, "ImagePullBackOff")
 
-        found = await made.until("p", waits, within=60)
+        found = await made.until("p", waits)
         waiting = states(found)["c"]["waiting"]
         assert said in waiting["message"] or waiting["reason"] == "ImagePullBackOff"
         assert any(said in note for _, note in await made.events())
@@ -222,7 +223,9 @@ def test_a_limit_on_memory_is_held_and_nothing_is_left(
         "--filter",
         f"label={CLUSTER}={label(tmp_path / 'node' / 'namespaced')}",
     ]
-    left = subprocess.run(words, env={**os.environ, **engine}, capture_output=True, text=True, check=True, timeout=60)
+    left = subprocess.run(
+        words, env={**os.environ, **engine}, capture_output=True, text=True, check=True, timeout=STORY
+    )
     assert left.stdout == ""
     assert not Path("oom").exists()
 

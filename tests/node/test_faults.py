@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.clusters import Clusters
-from tests.node.faults import PATIENCE, below, groups_of, links, marked, mounts_of, until
+from tests.node.faults import below, groups_of, links, marked, mounts_of, until
+from tests.patience import PATIENCE
 
 ROUNDS = int(os.environ.get("TRAINPLANE_FAULTS", "5"))
 SEED = int(os.environ.get("TRAINPLANE_SEED", "7"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from trainplane.cluster.client import Log
 from trainplane.control import clock
 from trainplane.node.logs import LONGEST_LINE, Logs, Writer
@@ -115,7 +116,7 @@ def test_following_ends_with_the_life_and_loses_nothing_to_rotation(tmp_path: Pa
         async def listen() -> None:
             parts.extend([part async for part in made.read(POD, "c", 0, Log(follow=True, tail_lines=1))])
 
-        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
             tasks.create_task(listen())
             for i in range(30):
                 await asyncio.sleep(0.002)

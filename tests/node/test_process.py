@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE, STORY
 from trainplane.api.ref import Ref
 from trainplane.node.pipes import Drain, open_ends
 from trainplane.node.process import ProcessRunner, address_of
@@ -59,7 +60,7 @@ class Runs:
         return exit_
 
     async def hear(self, word: str) -> str:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while word.encode() not in self.said:
                 await asyncio.sleep(0.01)
         return self.said.decode()
@@ -78,7 +79,7 @@ async def runs(folder: Path, **said: Any) -> AsyncIterator[Runs]:
 
 def played(folder: Path, play: Callable[[Runs], Coroutine[Any, Any, None]], **said: Any) -> None:
     async def all_of_it() -> None:
-        async with asyncio.timeout(30), runs(folder, **said) as made:
+        async with asyncio.timeout(STORY), runs(folder, **said) as made:
             await play(made)
 
     asyncio.run(all_of_it())
@@ -128,26 +129,29 @@ def test_what_cannot_start_says_why(tmp_path: Path, argv: tuple[str, ...], cwd: 
 
 def test_a_daemon_ends_with_its_container(tmp_path: Path) -> None:
     """As torchrun's workers, which are in sessions of their own."""
+    begun = tmp_path / "begun"
     daemon = (
-        "import os, sys, time\nif os.fork(): sys.exit(3)\nos.setsid()\nprint(os.getpid(), flush=True)\ntime.sleep(60)"
+        "import os, sys, time\nif os.fork(): sys.exit(3)\nos.setsid()\nprint(os.getpid(), flush=True)\n"
+        f'open("{begun}", "w").close()\ntime.sleep(600)'
     )
 
     async def play(made: Runs) -> None:
-        exit_ = await made.run(program("sh", "-c", f"{sys.executable} -c '{daemon}'; sleep 0.3"))
+        wait = f"until test -e {begun}; do sleep 0.02; done"
+        exit_ = await made.run(program("sh", "-c", f"{sys.executable} -c '{daemon}'; {wait}"))
         assert exit_.code == 0
         pid = int((await made.hear("\n")).strip())
-        for _ in range(100):
-            if not is_alive(pid):
-                break
-            await asyncio.sleep(0.02)
-        assert not is_alive(pid)
+        async with asyncio.timeout(PATIENCE):
+            while is_alive(pid):
+                await asyncio.sleep(0.02)
 
     played(tmp_path, play)
 
 
 def test_kill_reaches_everything_and_term_only_the_first(tmp_path: Path) -> None:
     async def play(made: Runs) -> None:
-        started = await made.start(program("sh", "-c", "trap 'echo asked' TERM; setsid sleep 60 & echo $!; wait; wait"))
+        started = await made.start(
+            program("sh", "-c", "trap 'echo asked' TERM; setsid sleep 600 & echo $!; wait; wait")
+        )
         child = int((await made.hear("\n")).split()[0])
         await made.runner.kill(started, signal.SIGTERM)
         await made.hear("asked")
@@ -161,7 +165,7 @@ def test_kill_reaches_everything_and_term_only_the_first(tmp_path: Path) -> None
 
 def test_a_limit_on_memory_is_held(tmp_path: Path) -> None:
     async def play(made: Runs) -> None:
-        hungry = "x = b'x' * (200 * 1024 * 1024); import time; time.sleep(60)"
+        hungry = "x = b'x' * (200 * 1024 * 1024); import time; time.sleep(600)"
         exit_ = await made.run(program(sys.executable, "-c", hungry, memory=50 * 1024 * 1024))
         assert (exit_.signal, exit_.oom) == (9, True)
 
@@ -172,7 +176,7 @@ def test_what_a_pod_uses(tmp_path: Path) -> None:
     async def play(made: Runs) -> None:
         await made.start(program(sys.executable, "-c", "print('up', flush=True)\nwhile True: pass"))
         await made.hear("up")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while (use := await made.runner.use(made.box)).cpu_seconds < 0.05:
                 await asyncio.sleep(0.05)
         assert use.memory > 1024 * 1024
@@ -184,7 +188,7 @@ def test_another_process_joins_a_container(tmp_path: Path) -> None:
     async def play(made: Runs) -> None:
         volume = tmp_path / "v"
         volume.mkdir()
-        first = program("sleep", "60", env={"PATH": PATH, "A": "1"}, cwd="/v", mounts=(Mount("/v", volume),))
+        first = program("sleep", "600", env={"PATH": PATH, "A": "1"}, cwd="/v", mounts=(Mount("/v", volume),))
         started = await made.start(first)
         ends = open_ends(stdin=False, terminal=False, joined=True)
         joined = await made.runner.exec(started, ["sh", "-c", "echo $A $(pwd) /v/x; exit 4"], ends.stdio)
@@ -210,7 +214,7 @@ def test_two_jobs_have_ports_of_their_own_and_are_reached_at_them(tmp_path: Path
         await made.start(program(sys.executable, "-c", serve, env=env))
         port = int((await made.hear("\n")).split()[0])
         assert port != 29500
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 try:
                     (await made.runner.dial(made.box, 29500)).close()
@@ -234,7 +238,7 @@ async def main():
         os.kill(os.getpid(), 9)
 asyncio.run(main())
 """
-    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=False, timeout=PATIENCE)
     pids = [int(pid) for pid in done.stdout.split()]
     assert len(pids) == 2
     assert all(is_alive(pid) for pid in pids)
@@ -243,7 +247,7 @@ asyncio.run(main())
         return list(await ProcessRunner(tmp_path).sweep())
 
     assert asyncio.run(sweep()) == ["uid-1"]
-    end = time.monotonic() + 5
+    end = time.monotonic() + PATIENCE
     while any(is_alive(pid) for pid in pids) and time.monotonic() < end:
         time.sleep(0.01)
     assert not any(is_alive(pid) for pid in pids)

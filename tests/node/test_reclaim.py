@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.node.nodes import NAMESPACE, Nodes, container, nodes, phase, pod
+from tests.patience import PATIENCE
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Patch
 from trainplane.node.reclaim import POLICY, is_unwanted
@@ -58,8 +59,8 @@ def test_the_folder_of_a_deleted_claim(tmp_path: Path, policy: str, stays: bool)
         ref = Ref("", "PersistentVolumeClaim", NAMESPACE, "data")
         await made.api.delete(ref)
         await made.api.patch(ref, Patch.merge({"metadata": {"finalizers": None}}))
-        until = time.monotonic() + 10
-        while folder.exists() and time.monotonic() < (until if not stays else until - 9.5):
+        until = time.monotonic() + (0.5 if stays else PATIENCE)
+        while folder.exists() and time.monotonic() < until:
             await asyncio.sleep(0.02)
         assert folder.exists() is stays
 

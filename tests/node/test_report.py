@@ -5,6 +5,7 @@ import base64
 from pathlib import Path
 
 from tests.node.nodes import NAMESPACE, container, nodes, pod, states
+from tests.patience import STORY
 
 KEY = "-----BEGIN KEY-----\nbGluZSBvbmUgb2YgdGhlIGtleQ\nbGluZSB0d28gb2YgdGhlIGtleQ\n-----END KEY-----\n"
 
@@ -13,7 +14,7 @@ def test_a_report_lies_beside_the_log_and_hides_what_is_secret(tmp_path: Path, r
     values = {"token": "hf_very-secret", "key": KEY}
 
     async def play() -> None:
-        async with asyncio.timeout(60), nodes(tmp_path, runner=runner) as made:
+        async with asyncio.timeout(STORY), nodes(tmp_path, runner=runner) as made:
             data = {name: base64.b64encode(value.encode()).decode() for name, value in values.items()}
             metadata = {"name": "keys", "namespace": NAMESPACE}
             await made.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})

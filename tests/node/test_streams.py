@@ -2,30 +2,20 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from tests.node.nodes import Nodes, container, nodes, phase, pod, ref
+from tests.node.nodes import Nodes, container, phase, played, pod, ref
+from tests.patience import PATIENCE
 from trainplane.cluster.client import Channel, Log
 from trainplane.cluster.errors import ApiError, BadRequest, InternalError
 
-Play = Callable[[Nodes], Coroutine[Any, Any, None]]
-
-
-def played(folder: Path, play: Play, **settings: Any) -> None:
-    async def all_of_it() -> None:
-        async with asyncio.timeout(60), nodes(folder, **settings) as made:
-            await play(made)
-
-    asyncio.run(all_of_it())
-
 
 async def running(made: Nodes, *containers: Any, **spec: Any) -> None:
-    said = containers or (container(script="echo up; exec sleep 60"),)
+    said = containers or (container(script="echo up; exec sleep 600"),)
     await made.create(pod(containers=list(said), **spec))
     await made.until("p", lambda pod: phase(pod) == "Running")
 
@@ -42,7 +32,7 @@ async def heard(channel: Channel) -> tuple[dict[int, bytes], Any]:
 
 def test_a_command_runs_in_a_container(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
-        await running(made, container(script="exec sleep 60", env=[{"name": "A", "value": "1"}]))
+        await running(made, container(script="exec sleep 600", env=[{"name": "A", "value": "1"}]))
         channel = await made.running.streams.exec(ref("p"), ["sh", "-c", "echo $A; echo oops >&2; touch here"])
         said, end = await heard(channel)
         assert said[1] == b"1\n"
@@ -115,12 +105,12 @@ def test_a_terminal_is_one_and_has_a_size(tmp_path: Path, runner: str) -> None:
 def test_a_command_that_is_given_up_is_killed(tmp_path: Path) -> None:
     async def play(made: Nodes) -> None:
         await running(made)
-        channel = await made.running.streams.exec(ref("p"), ["sh", "-c", "echo $$; exec sleep 60"])
+        channel = await made.running.streams.exec(ref("p"), ["sh", "-c", "echo $$; exec sleep 600"])
         item = await channel.receive()
         assert item is not None
         pid = int(item[1])
         await channel.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while Path(f"/proc/{pid}").exists():
                 await asyncio.sleep(0.02)
 
@@ -130,8 +120,8 @@ def test_a_command_that_is_given_up_is_killed(tmp_path: Path) -> None:
 def test_what_a_command_leaves_behind_does_not_hold_it_up(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         await running(made)
-        channel = await made.running.streams.exec(ref("p"), ["sh", "-c", "sleep 60 & echo done"])
-        async with asyncio.timeout(10):
+        channel = await made.running.streams.exec(ref("p"), ["sh", "-c", "sleep 600 & echo done"])
+        async with asyncio.timeout(PATIENCE):
             said, end = await heard(channel)
         assert (said[1], end["status"]) == (b"done\n", "Success")
 
@@ -175,7 +165,7 @@ def test_what_a_command_leaves_behind_does_not_hold_it_up(tmp_path: Path, runner
 )
 def test_what_cannot_be_done_says_why(tmp_path: Path, ask: Any, kind: type[ApiError], words: str) -> None:
     async def play(made: Nodes) -> None:
-        await running(made, container("a", "exec sleep 60"), container("b", "exec sleep 60"))
+        await running(made, container("a", "exec sleep 600"), container("b", "exec sleep 600"))
         with pytest.raises(kind) as caught:
             await ask(made.running.streams)
         assert caught.value.message == words
@@ -234,7 +224,7 @@ def test_a_log_is_followed_to_the_end(tmp_path: Path, runner: str) -> None:
     ("spec", "said", "words"),
     [
         pytest.param(
-            [container(script="exec sleep 60")],
+            [container(script="exec sleep 600")],
             {"previous": True},
             'previous terminated container "c" in pod "p" not found',
             id="it has not run before",
@@ -246,7 +236,7 @@ def test_a_log_is_followed_to_the_end(tmp_path: Path, runner: str) -> None:
             id="it has not started",
         ),
         pytest.param(
-            [container("a", "exec sleep 60"), container("b", "exec sleep 60")],
+            [container("a", "exec sleep 600"), container("b", "exec sleep 600")],
             {},
             "a container name must be specified for pod p, choose one of: [a b]",
             id="which container",

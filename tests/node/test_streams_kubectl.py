@@ -14,8 +14,10 @@ from urllib.request import urlopen
 import pytest
 
 from tests.cli.clusters import Clusters
-from tests.node.terminals import PATIENCE, Terminal, kubectl_of
+from tests.node.terminals import Terminal, kubectl_of
+from tests.patience import PATIENCE
 
+LIMIT = f"--timeout={PATIENCE / 2:.0f}s"
 PODS = """
 apiVersion: v1
 kind: Pod
@@ -71,8 +73,8 @@ spec:
     spec:
       restartPolicy: Never
       containers:
-      - {name: c, image: x, command: [sh, -c, "for i in 1 2 3; do echo step $i; sleep 1; done; echo over >&2"]}
-"""
+      - {name: c, image: x, command: [sh, -c, "for i in 1 2 3; do echo step $i; done; UNTIL; echo over >&2"]}
+""".replace("UNTIL", "until test -e $TRAINPLANE_OUTPUT/go-on; do sleep 0.1; done")
 SHELL = """
 apiVersion: v1
 kind: Pod
@@ -121,19 +123,25 @@ class Kubectl:
         return Terminal(self.words(*words), self.environment)
 
     @contextmanager
-    def forwarding(self, *words: str) -> Iterator[tuple[int, "subprocess.Popen[str]"]]:
-        """A port of this machine that leads to a pod, while the context lasts."""
+    def going_on(self, *words: str) -> Iterator["subprocess.Popen[str]"]:
+        """Let it run beside the test, while the context lasts."""
         with subprocess.Popen(
             self.words(*words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment
         ) as process:
             try:
-                assert process.stdout
-                said = process.stdout.readline()
-                found = re.match(r"Forwarding from 127\.0\.0\.1:(\d+) -> ", said)
-                assert found, said
-                yield int(found[1]), process
+                yield process
             finally:
                 process.kill()
+
+    @contextmanager
+    def forwarding(self, *words: str) -> Iterator[tuple[int, "subprocess.Popen[str]"]]:
+        """A port of this machine that leads to a pod, while the context lasts."""
+        with self.going_on(*words) as process:
+            assert process.stdout
+            said = process.stdout.readline()
+            found = re.match(r"Forwarding from 127\.0\.0\.1:(\d+) -> ", said)
+            assert found, said
+            yield int(found[1]), process
 
 
 @pytest.fixture(scope="module")
@@ -144,9 +152,9 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
         made.up("--nodes", "2")
         (made.home / "pods.yaml").write_text(PODS)
         made.kubectl("apply", "-f", "pods.yaml")
-        made.kubectl("wait", "--for=condition=Ready", "pod", "--all", f"--timeout={PATIENCE:.0f}s")
-        made.kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "pod/again")
-        made.kubectl("wait", "--for=condition=Ready", "pod/again", f"--timeout={PATIENCE:.0f}s")
+        made.kubectl("wait", "--for=condition=Ready", "pod", "--all", LIMIT)
+        made.kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "pod/again", LIMIT)
+        made.kubectl("wait", "--for=condition=Ready", "pod/again", LIMIT)
         yield made
     finally:
         made.end()
@@ -186,14 +194,19 @@ def test_logs_of_another_life_and_of_other_containers(kubectl: Kubectl) -> None:
     assert 'pods "none" not found' in kubectl.all("logs none", code=1).stderr
 
 
-def test_a_log_is_followed_to_the_end_of_the_job(kubectl: Kubectl) -> None:
+def test_a_log_is_followed_to_the_end_of_the_job(kubectl: Kubectl, clusters: Clusters) -> None:
     name = f"short-{kubectl.version.replace('.', '-')}"
     kubectl("apply -f -", given=JOB.replace("NAME", name))
     # kubectl waits for a pod, but not until there is anything of it to read.
-    kubectl(f"wait --for=jsonpath={{.status.ready}}=1 job/{name} --timeout=30s")
-    said = kubectl(f"logs -f job/{name}")
-    assert said.splitlines() == ["step 1", "step 2", "step 3", "over"]
-    assert kubectl(f"logs job/{name}") == said
+    kubectl(f"wait --for=jsonpath={{.status.ready}}=1 job/{name} {LIMIT}")
+    with kubectl.going_on(f"logs -f job/{name}") as following:
+        assert following.stdout
+        said = [following.stdout.readline() for _ in range(3)]
+        assert said == ["step 1\n", "step 2\n", "step 3\n"]
+        (clusters.folder() / "jobs" / "default" / name / "output" / "go-on").touch()
+        said.append(following.communicate(timeout=PATIENCE)[0])
+    assert said[3:] == ["over\n"]
+    assert kubectl(f"logs job/{name}") == "".join(said)
 
 
 def test_a_command_has_input_output_and_an_exit_code(kubectl: Kubectl) -> None:
@@ -215,11 +228,10 @@ def test_a_shell_on_a_terminal_is_resized_and_interrupted(kubectl: Kubectl) -> N
         terminal.type("stty size\n")
         terminal.until("24 80")
         terminal.resize(50, 132)
-        time.sleep(0.5)
-        terminal.type("stty size\n")
+        terminal.type("until stty size | grep '^50' ; do sleep 0.1; done\n")
         terminal.until("50 132")
-        terminal.type("trap 'echo inter''rupted' INT; sleep 100; echo af''ter\n")
-        time.sleep(0.5)
+        terminal.type("trap 'echo inter''rupted' INT; sh -c 'echo sl''eeps; exec sleep 1000'; echo af''ter\n")
+        terminal.until("sleeps")
         terminal.type("\x03")
         terminal.until("interrupted")
         terminal.type("exit 3\n")
@@ -232,7 +244,7 @@ def test_who_attaches_talks_to_the_container_itself(kubectl: Kubectl, tty: bool)
     command = "'while read word; do test $word = end && exit 0; echo got $word; done'"
     spec = SHELL.replace("NAME", name).replace("TTY", str(tty).lower()).replace("COMMAND", command)
     kubectl("apply -f -", given=spec)
-    kubectl(f"wait --for=condition=Ready pod/{name} --timeout=30s")
+    kubectl(f"wait --for=condition=Ready pod/{name} {LIMIT}")
     if tty:
         with kubectl.terminal(f"attach -it {name}") as terminal:
             terminal.type("word\n")
@@ -242,7 +254,7 @@ def test_who_attaches_talks_to_the_container_itself(kubectl: Kubectl, tty: bool)
     else:
         said = kubectl(f"attach -i {name}", given="word\nend\n")
         assert "got word" in said
-    kubectl(f"wait --for=jsonpath={{.status.phase}}=Succeeded pod/{name} --timeout=30s")
+    kubectl(f"wait --for=jsonpath={{.status.phase}}=Succeeded pod/{name} {LIMIT}")
     assert "got word" in kubectl(f"logs {name}")
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
 from trainplane.cluster.api import Api
@@ -23,9 +24,9 @@ if rank == 0:
     found = {"job": os.environ["JOB"], "said": said}
     open(os.environ["TRAINPLANE_OUTPUT"] + "/found.json", "w").write(json.dumps(found))
 else:
-    for _ in range(200):
+    for _ in range(1000):
         try:
-            with socket.create_connection(address, timeout=5) as sock:
+            with socket.create_connection(address, timeout=60) as sock:
                 sock.sendall(os.environ["JOB"].encode())
             break
         except OSError:
@@ -55,7 +56,7 @@ def job(name: str, script: str, **trainer: Any) -> Raw:
 
 async def ended(api: Api, name: str) -> Raw:
     ref = Ref("trainer.kubeflow.org", "TrainJob", "default", name)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             found = await api.get(ref)
             for each in found.get("status", {}).get("conditions") or ():
@@ -80,7 +81,7 @@ def test_two_jobs_at_the_same_port_do_not_meet(tmp_path: Path, runner: str) -> N
 
 def test_a_rank_that_fails_fails_its_job(tmp_path: Path) -> None:
     async def play() -> None:
-        script = "import os, sys, time; sys.exit(3) if os.environ['PET_NODE_RANK'] == '1' else time.sleep(60)"
+        script = "import os, sys, time; sys.exit(3) if os.environ['PET_NODE_RANK'] == '1' else time.sleep(600)"
         async with running(Config(tmp_path, machine=Settings(2, runner="process", grace=1.0))) as cluster:
             await cluster.api.create(job("bad", script))
             assert (await ended(cluster.api, "bad"))["type"] == "Failed"

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import os
 import socket
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.patience import PATIENCE
 from trainplane.api.ref import Ref
 from trainplane.node.namespaced.client import Unable
 from trainplane.node.namespaced.runner import NamespacedRunner
@@ -26,6 +28,7 @@ ENVIRONMENT = tuple(
     if not folder.startswith("/usr")
 )
 """The interpreter that runs the tests, where it is not one of the system's."""
+_marks = itertools.count(1)
 
 
 @dataclass
@@ -45,7 +48,7 @@ class Pod:
 
     async def end(self) -> Exit:
         """Wait for its end."""
-        return await asyncio.wait_for(self.runner.wait(self.started), 60)
+        return await asyncio.wait_for(self.runner.wait(self.started), PATIENCE)
 
     async def says(self, word: str) -> None:
         """Wait until it has written something."""
@@ -58,11 +61,19 @@ class Pod:
             started = await self.runner.exec(
                 self.started, argv, Stdio(nothing.fileno(), file.fileno(), file.fileno()), env=env
             )
-        ended = await asyncio.wait_for(self.runner.wait(started), 60)
+        ended = await asyncio.wait_for(self.runner.wait(started), PATIENCE)
         return ended, output.read_text(encoding="utf-8", errors="replace")
 
 
-async def until(condition: Callable[[], bool], what: str, *, seconds: float = 30.0) -> None:
+def mark() -> str:
+    """How long to sleep in order to be found: nobody else on this machine sleeps for so many seconds.
+
+    These tests run as root and as an ordinary user, maybe at the same time.
+    """
+    return f"9{os.getpid():07}{next(_marks):02}"
+
+
+async def until(condition: Callable[[], bool], what: str, *, seconds: float = PATIENCE) -> None:
     """Wait for a condition."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.node.namespaced.boxes import once, town, until
+from tests.node.namespaced.boxes import mark, once, town, until
 from trainplane.node.runner import CREATE_ERROR, START_ERROR, Mount, NotStarted, Stdio
 
 
@@ -79,12 +79,13 @@ def test_a_program_gets_its_signals_and_the_host_number_is_its_own(tmp_path: Pat
 def test_sigkill_ends_what_has_run_away_too(tmp_path: Path) -> None:
     async def story() -> None:
         async with town(tmp_path) as here:
-            pod = await here.pod("p", "sh", "-c", "setsid sh -c 'setsid sleep 9173 & echo up' & sleep 9173")
+            ours = mark()
+            pod = await here.pod("p", "sh", "-c", f"setsid sh -c 'setsid sleep {ours} & echo up' & sleep {ours}")
             await pod.says("up")
-            await until(lambda: len(_running("9173")) == 2, "both sleeps")
+            await until(lambda: len(_running(ours)) == 2, "both sleeps")
             await here.runner.kill(pod.started, signal.SIGKILL)
             assert (await pod.end()).signal == signal.SIGKILL
-            assert _running("9173") == []
+            assert _running(ours) == []
 
     asyncio.run(story())
 
@@ -92,9 +93,10 @@ def test_sigkill_ends_what_has_run_away_too(tmp_path: Path) -> None:
 def test_the_end_of_the_first_program_is_the_end_of_all(tmp_path: Path) -> None:
     async def story() -> None:
         async with town(tmp_path) as here:
-            pod = await here.pod("p", "sh", "-c", "setsid sleep 9174 & sleep 0.1")
+            ours = mark()
+            pod = await here.pod("p", "sh", "-c", f"setsid sleep {ours} & sleep 0.1")
             assert (await pod.end()).code == 0
-            assert _running("9174") == []
+            assert _running(ours) == []
 
     asyncio.run(story())
 
@@ -112,18 +114,18 @@ def _running(argument: str) -> list[int]:
 
 
 def test_another_program_joins_a_container(tmp_path: Path) -> None:
+    ours = mark()
+
     async def story() -> None:
         async with town(tmp_path) as here:
-            pod = await here.pod(
-                "p", "sh", "-c", "echo mine > /tmp/file; echo up; sleep 60", env={"A": "1"}, cwd="/usr"
-            )
-            await pod.says("up")
+            pod = await here.pod("p", "sh", "-c", f"echo mine > /tmp/file; sleep {ours}", env={"A": "1"}, cwd="/usr")
+            await until(lambda: bool(_running(ours)), "the sleep")
             ended, text = await pod.run(
                 "sh", "-c", "cat /tmp/file; hostname; pwd; echo $A$B; ps ax; exit 5", env={"B": "2"}
             )
             assert ended.code == 5
             assert text.startswith("mine\np\n/usr\n12\n")
-            assert "sleep 60" in text, "it sees the container's processes"
+            assert f"sleep {ours}" in text, "it sees the container's processes"
             with pytest.raises(NotStarted, match="nosuch"):
                 await pod.run("nosuch")
             await here.runner.kill(pod.started, signal.SIGKILL)
@@ -135,15 +137,17 @@ def test_another_program_joins_a_container(tmp_path: Path) -> None:
 
 
 def test_killing_a_guest_leaves_its_container_alone(tmp_path: Path) -> None:
+    ours = mark()
+
     async def story() -> None:
         async with town(tmp_path) as here:
-            pod = await here.pod("p", "sleep", "60")
+            pod = await here.pod("p", "sleep", "600")
             with open(os.devnull, "r+b") as nothing:
                 stdio = Stdio(nothing.fileno(), nothing.fileno(), nothing.fileno())
-                guest = await here.runner.exec(pod.started, ("sleep", "9175"), stdio)
+                guest = await here.runner.exec(pod.started, ("sleep", ours), stdio)
             await here.runner.kill(guest, signal.SIGKILL)
             assert (await here.runner.wait(guest)).signal == signal.SIGKILL
-            await until(lambda: _running("9175") == [], "the guest's end")
+            await until(lambda: _running(ours) == [], "the guest's end")
             assert (await pod.run("echo", "still here"))[1] == "still here\n"
 
     asyncio.run(story())
@@ -152,7 +156,7 @@ def test_killing_a_guest_leaves_its_container_alone(tmp_path: Path) -> None:
 def test_a_terminal_becomes_the_programs_own(tmp_path: Path) -> None:
     async def story() -> str:
         async with town(tmp_path) as here:
-            pod = await here.pod("p", "sleep", "60")
+            pod = await here.pod("p", "sleep", "600")
             far, near = pty.openpty()
             guest = await here.runner.exec(
                 pod.started,
@@ -184,10 +188,11 @@ def test_the_fork_servers_death_is_told_and_survived(tmp_path: Path) -> None:
             door = await here.runner.listen(6443)
             async with await asyncio.start_server(serve, sock=door):
                 for _ in range(2):
-                    pod = await here.pod("p", "sleep", "9176")
+                    ours = mark()
+                    pod = await here.pod("p", "sleep", ours)
                     os.kill(here.runner.processes[1], signal.SIGKILL)
                     assert (await pod.end()).signal == signal.SIGKILL
-                    await until(lambda: _running("9176") == [], "the program's end")
+                    await until(lambda ours=ours: _running(ours) == [], "the program's end")
                     script = "getent hosts p.job; hostname -I; cat < /dev/tcp/10.244.0.1/6443"
                     again, output = await here.start(pod.box, ("bash", "-c", script))
                     assert (await here.runner.wait(again)).code == 0
@@ -200,23 +205,28 @@ def test_the_fork_servers_death_is_told_and_survived(tmp_path: Path) -> None:
 
 
 def test_containers_of_a_pod_may_share_their_processes(tmp_path: Path) -> None:
+    child, first, second, third = (mark() for _ in range(4))
+
     async def story() -> None:
         async with town(tmp_path) as here:
-            pod = await here.pod("p", "sh", "-c", "setsid sleep 9178 & sleep 9179", box={"share_processes": True})
-            await until(lambda: bool(_running("9178") and _running("9179")), "both sleeps")
-            script = "ps ax; kill -TERM $(pgrep -f '^sh -c setsid sleep 917[8]'); sleep 9180"
+            script = f"setsid sleep {child} & sleep {first}"
+            pod = await here.pod("p", "sh", "-c", script, box={"share_processes": True})
+            await until(lambda: bool(_running(child) and _running(first)), "both sleeps")
+            script = f"ps ax; kill -TERM $(pgrep -f '^sh -c setsid sleep {child}'); sleep {second}"
             other, output = await here.start(pod.box, ("sh", "-c", script), container="other")
             assert (await pod.end()).signal == signal.SIGTERM
-            assert "sleep 9178" in output.read_text(encoding="utf-8")
-            assert _running("9178") == [], "what it started has ended with it"
-            await until(lambda: len(_running("9180")) == 1, "the other one, which goes on")
-            again, _ = await here.start(pod.box, ("sh", "-c", "setsid sleep 9181 & sleep 9181"), container="again")
-            await until(lambda: len(_running("9181")) == 2, "both")
+            assert f"sleep {child}" in output.read_text(encoding="utf-8")
+            assert _running(child) == [], "what it started has ended with it"
+            await until(lambda: len(_running(second)) == 1, "the other one, which goes on")
+            again, _ = await here.start(
+                pod.box, ("sh", "-c", f"setsid sleep {third} & sleep {third}"), container="again"
+            )
+            await until(lambda: len(_running(third)) == 2, "both")
             await here.runner.kill(again, signal.SIGKILL)
             assert (await here.runner.wait(again)).signal == signal.SIGKILL
-            assert _running("9181") == []
+            assert _running(third) == []
             await here.runner.remove(pod.box)
             assert (await here.runner.wait(other)).signal == signal.SIGKILL
-            assert _running("9180") == []
+            assert _running(second) == []
 
     asyncio.run(story())

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Log
@@ -38,7 +39,7 @@ url = f"https://{os.environ['KUBERNETES_SERVICE_HOST']}:{os.environ['KUBERNETES_
 for namespace in ("default", "other"):
     try:
         request = urllib.request.Request(url % namespace, headers=head)
-        urllib.request.urlopen(request, context=ssl.create_default_context(cafile=own / "ca.crt"), timeout=20)
+        urllib.request.urlopen(request, context=ssl.create_default_context(cafile=own / "ca.crt"), timeout=60)
     except urllib.error.HTTPError as error:
         print(namespace, error.code)
 """
@@ -55,7 +56,7 @@ def _pod(name: str, namespace: str, command: list[str], **spec: Any) -> Raw:
 
 
 async def _until(cluster: Running, namespace: str, name: str, phases: tuple[str, ...]) -> Raw:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             found = await cluster.api.get(Ref("", "Pod", namespace, name))
             if (found.get("status") or {}).get("phase") in phases:
@@ -79,6 +80,9 @@ def test_a_thief_gets_nothing_that_is_not_its_own(tmp_path: Path) -> None:
             victim = _pod("victim", "other", keep, container=mount, volumes=[{"name": "data", "emptyDir": {}}])
             await cluster.api.create(victim)
             await _until(cluster, "other", "victim", ("Running",))
+            async with asyncio.timeout(PATIENCE):
+                while "ready" not in await _log(cluster, "other", "victim"):
+                    await asyncio.sleep(0.05)
             assert cluster.nodes
             (agent,) = cluster.nodes.agents
             (worker,) = agent.workers.values()

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.node.namespaced.boxes import links_of_pods, town
+from tests.node.namespaced.boxes import links_of_pods, mark, town
+from tests.patience import PATIENCE
 from tests.places import ROOT
 from trainplane.node.namespaced.leftovers import Notes
 from trainplane.node.namespaced.runner import NamespacedRunner
@@ -45,21 +46,21 @@ asyncio.run(main())
 """
 
 
-def _life(folder: Path, mark: str) -> "subprocess.Popen[str]":
+def _life(folder: Path, seconds: str) -> "subprocess.Popen[str]":
     places = os.pathsep.join([str(ROOT), *sys.path])
     return subprocess.Popen(
-        [sys.executable, "-c", LIFE, str(folder), mark],
+        [sys.executable, "-c", LIFE, str(folder), seconds],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": places},
     )
 
 
-def _running(mark: str) -> list[int]:
+def _running(argument: str) -> list[int]:
     found = []
     for each in Path("/proc").iterdir():
         try:
-            if each.name.isdigit() and mark.encode() in (each / "cmdline").read_bytes().split(b"\0"):
+            if each.name.isdigit() and argument.encode() in (each / "cmdline").read_bytes().split(b"\0"):
                 found.append(int(each.name))
         except OSError:
             continue
@@ -77,7 +78,7 @@ def _gone(pid: int) -> bool:
         return True
 
 
-def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
+def _wait(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited {seconds} s"
@@ -87,9 +88,8 @@ def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
 @pytest.mark.parametrize("victim", ["runner", "fork server", "its parent", "all"])
 @pytest.mark.parametrize("seed", range(2))
 def test_a_death_at_any_moment_leaves_nothing(tmp_path: Path, victim: str, seed: int) -> None:
-    mark = f"91{random.Random(f'{victim}{seed}').randrange(10**6):06}"
-    links, mounts = links_of_pods(), _mounts()
-    with _life(tmp_path, mark) as life:
+    ours, links, mounts = mark(), links_of_pods(), _mounts()
+    with _life(tmp_path, ours) as life:
         assert life.stdout
         if not life.stdout.readline():
             pytest.skip("the machine refuses namespaces")
@@ -111,7 +111,7 @@ def test_a_death_at_any_moment_leaves_nothing(tmp_path: Path, victim: str, seed:
         return list(ended)
 
     asyncio.run(next_life())
-    assert _running(mark) == []
+    assert _running(ours) == []
     assert all(_gone(pid) for pid in pids)
     assert not any(Path(folder).exists() for folder in known["groups"])
     assert links_of_pods() == links
@@ -120,7 +120,7 @@ def test_a_death_at_any_moment_leaves_nothing(tmp_path: Path, victim: str, seed:
 
 
 def test_the_next_life_reports_the_pods_that_it_ended(tmp_path: Path) -> None:
-    with _life(tmp_path, "9177001") as life:
+    with _life(tmp_path, mark()) as life:
         assert life.stdout
         if not life.stdout.readline():
             pytest.skip("the machine refuses namespaces")
@@ -139,18 +139,19 @@ def test_the_next_life_reports_the_pods_that_it_ended(tmp_path: Path) -> None:
 
 
 def test_the_end_of_the_runner_alone_ends_its_pods_at_once(tmp_path: Path) -> None:
-    with _life(tmp_path, "9177002") as life:
+    ours = mark()
+    with _life(tmp_path, ours) as life:
         assert life.stdout
         if not life.stdout.readline():
             pytest.skip("the machine refuses namespaces")
         life.stdout.readline()
         life.kill()
-    _wait(lambda: not _running("9177002"))
+    _wait(lambda: not _running(ours))
 
 
 def test_a_note_about_another_process_of_the_same_number_harms_nobody(tmp_path: Path) -> None:
     notes = Notes(tmp_path)
-    with subprocess.Popen(["sleep", "60"]) as stranger:
+    with subprocess.Popen(["sleep", "600"]) as stranger:
         notes.server([stranger.pid], ())
         text = (tmp_path / "server.json").read_text(encoding="utf-8")
         (tmp_path / "server.json").write_text(text.replace('": "', '": "another boot '), encoding="utf-8")
@@ -166,7 +167,7 @@ def test_removing_a_box_gives_everything_back(tmp_path: Path) -> None:
             server = here.runner.processes[1]
             before = len(os.listdir(f"/proc/{server}/fd"))
             for number in range(5):
-                pod = await here.pod(f"p{number}", "sleep", "60")
+                pod = await here.pod(f"p{number}", "sleep", "600")
                 await here.runner.remove(pod.box)
                 await here.runner.remove(pod.box)
             assert len(os.listdir(f"/proc/{server}/fd")) <= before + 1, "a user namespace is kept for the next"

@@ -13,7 +13,7 @@ from trainplane.node.namespaced.leftovers import label
 from trainplane.node.namespaced.places import Places
 
 MIB = 1 << 20
-HUNGRY = "import time; data = bytearray(300 << 20); print('fed'); time.sleep(5)"
+HUNGRY = "import time; data = bytearray(300 << 20); print('fed'); time.sleep(600)"
 
 
 @pytest.mark.parametrize("place", ["container", "pod"])
@@ -63,7 +63,7 @@ def test_a_fifth_of_a_core_is_a_fifth(tmp_path: Path) -> None:
 def test_a_container_counts_the_cores_it_may_use(tmp_path: Path) -> None:
     async def story() -> list[str]:
         async with town(tmp_path) as here:
-            pods = [await here.pod(name, "sh", "-c", "nproc; sleep 60", cpus=1.0) for name in ("a", "b")]
+            pods = [await here.pod(name, "sh", "-c", "nproc; sleep 600", cpus=1.0) for name in ("a", "b")]
             for pod in pods:
                 await pod.says("\n")
             free = await here.pod("c", "nproc")
@@ -76,7 +76,9 @@ def test_a_container_counts_the_cores_it_may_use(tmp_path: Path) -> None:
 
 
 def test_use_is_counted(tmp_path: Path) -> None:
-    busy = "import time\ndata = bytearray(50 << 20)\nwhile time.process_time() < 0.3: pass\nprint('up'); time.sleep(60)"
+    busy = (
+        "import time\ndata = bytearray(50 << 20)\nwhile time.process_time() < 0.3: pass\nprint('up'); time.sleep(600)"
+    )
 
     async def story() -> None:
         async with town(tmp_path) as here:
@@ -96,7 +98,7 @@ def test_control_groups_are_made_and_removed(tmp_path: Path) -> None:
         async with town(tmp_path) as here:
             if not honoured(here.runner, "MemoryLimits"):
                 pytest.skip("no control groups can be made")
-            pod = await here.pod("p", "sleep", "60", memory=64 * MIB)
+            pod = await here.pod("p", "sleep", "600", memory=64 * MIB)
             own = Path(f"/proc/{pod.started.pid}/cgroup").read_text(encoding="ascii")
             assert pod.box.uid in own
             folders = list(here.runner.control_groups)
@@ -116,7 +118,7 @@ def test_removing_a_group_ends_what_is_in_it(tmp_path: Path) -> None:
     pid = os.fork()
     if pid == 0:
         Path(f"{groups.folders[0]}/pod/container/cgroup.procs").write_text("0", encoding="ascii")
-        time.sleep(60)
+        time.sleep(600)
         os._exit(0)
     while str(pid) not in Path(f"{groups.folders[0]}/pod/container/cgroup.procs").read_text(encoding="ascii"):
         time.sleep(0.01)

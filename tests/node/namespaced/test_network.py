@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.node.namespaced.boxes import links_of_pods, town, until
+from tests.patience import PATIENCE
 from trainplane.node.runner import NotStarted, Resolver
 
 SERVE = """
@@ -21,7 +22,7 @@ with socket.create_server(("", 29500)) as server:
 """
 ASK = """
 import socket, sys
-with socket.create_connection((sys.argv[1], 29500), timeout=20) as far:
+with socket.create_connection((sys.argv[1], 29500), timeout=60) as far:
     far.sendall(b"hello")
     print(far.recv(100).decode())
 """
@@ -50,7 +51,7 @@ def test_two_pods_may_use_the_same_port(tmp_path: Path) -> None:
             for pod in pods:
                 await pod.says("up")
             for pod in pods:
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(PATIENCE):
                     reader, writer = await asyncio.open_connection(sock=await here.runner.dial(pod.box, 29500))
                     writer.write(b"hi")
                     assert await reader.read(100) == f"hello from {pod.box.hostname}".encode()
@@ -80,7 +81,7 @@ print("gone")
         async with town(tmp_path) as here:
             pod = await here.python("first", look)
             await pod.says("nobody")
-            later = await here.pod("later", "sleep", "60")
+            later = await here.pod("later", "sleep", "600")
             await pod.says(later.addresses[0])
             await here.runner.remove(later.box)
             await here.runner.resolve({})
@@ -111,7 +112,7 @@ with socket.socket(socket.AF_INET6) as both:
 
     async def story() -> tuple[str, str]:
         async with town(tmp_path) as here:
-            await here.pod("other", "sleep", "60")
+            await here.pod("other", "sleep", "600")
             pod = await here.python("self", look, box={"hosts": (("10.9.8.7", ("alias.example",)),)})
             await pod.end()
             return pod.text, pod.addresses[0]
@@ -182,7 +183,7 @@ def test_a_pod_reaches_what_listens_at_the_gateway(tmp_path: Path) -> None:
 def test_dialling_a_port_where_nobody_listens_is_refused(tmp_path: Path) -> None:
     async def story() -> None:
         async with town(tmp_path) as here:
-            pod = await here.pod("p", "sleep", "60")
+            pod = await here.pod("p", "sleep", "600")
             with pytest.raises(ConnectionRefusedError):
                 await here.runner.dial(pod.box, 4444)
             await here.runner.remove(pod.box)
@@ -247,16 +248,16 @@ names = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 assert all(os.environ[name] == os.environ[name.lower()] for name in names)
 for url in ("http://data.example.org/set?x=1", "http://a.job:8080/", "http://127.0.0.1:1/"):
     try:
-        print(urllib.request.urlopen(url, timeout=20).read().decode())
+        print(urllib.request.urlopen(url, timeout=60).read().decode())
     except OSError as error:
         print("refused", url)
 import http.client
-tunnel = http.client.HTTPConnection(*os.environ["HTTPS_PROXY"].removeprefix("http://").split(":"), timeout=20)
+tunnel = http.client.HTTPConnection(*os.environ["HTTPS_PROXY"].removeprefix("http://").split(":"), timeout=60)
 tunnel.set_tunnel("data.example.org", 443)
 tunnel.request("GET", "/secret")
 print(tunnel.getresponse().read().decode())
 for host in ("127.0.0.1", "169.254.169.254", "localhost", "2130706433", "[::ffff:127.0.0.1]", "0"):
-    tunnel = http.client.HTTPConnection(*os.environ["HTTPS_PROXY"].removeprefix("http://").split(":"), timeout=20)
+    tunnel = http.client.HTTPConnection(*os.environ["HTTPS_PROXY"].removeprefix("http://").split(":"), timeout=60)
     tunnel.set_tunnel(host, 80)
     try:
         tunnel.request("GET", "/")
@@ -332,7 +333,7 @@ def _listens(pid: int) -> bool:
 def test_a_pod_without_egress_is_refused_by_the_proxy_too(tmp_path: Path) -> None:
     code = """
 import socket
-with socket.create_connection(("10.244.0.1", 3128), timeout=20) as far:
+with socket.create_connection(("10.244.0.1", 3128), timeout=60) as far:
     far.sendall(b"CONNECT example.org:443 HTTP/1.1\\r\\n\\r\\n")
     print(far.recv(999).decode())
 """

@@ -210,7 +210,7 @@ def test_a_hostile_pod_gets_at_nothing(tmp_path: Path, uid: int | None) -> None:
         async with town(tmp_path) as here:
             mounts = (*ENVIRONMENT, Mount("/data", other))
             neighbour = await here.pod(
-                "neighbour", "sleep", "60", box={"namespace": "other"}, mounts=mounts, env={"TOKEN": "secret"}
+                "neighbour", "sleep", "600", box={"namespace": "other"}, mounts=mounts, env={"TOKEN": "secret"}
             )
             places = [*secrets, other, other / "data", tmp_path / "runner", Path.home(), neighbour.box.folder]
             words = [str(neighbour.started.pid), *(str(place) for place in places if str(place) != "/")]
@@ -233,9 +233,9 @@ def test_pods_of_a_namespace_are_nobody_on_the_host(tmp_path: Path) -> None:
     async def story() -> tuple[int, int, int]:
         async with town(tmp_path) as here:
             pods = [
-                await here.pod("p", "sleep", "60"),
-                await here.pod("q", "sleep", "60", uid=0),
-                await here.pod("r", "sleep", "60", box={"namespace": "other"}),
+                await here.pod("p", "sleep", "600"),
+                await here.pod("q", "sleep", "600", uid=0),
+                await here.pod("r", "sleep", "600", box={"namespace": "other"}),
             ]
             first, second, third = (os.stat(f"/proc/{pod.started.pid}").st_uid for pod in pods)
             return first, second, third

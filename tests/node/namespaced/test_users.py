@@ -54,7 +54,7 @@ def test_policy_can_let_a_pod_be_root(tmp_path: Path) -> None:
     async def story() -> tuple[int, str]:
         async with town(tmp_path) as here:
             switch = "/proc/sys/vm/swappiness"
-            script = f"id -u; {STATUS}; value=$(cat {switch}); echo $value > {switch}; cat /etc/shadow; sleep 60"
+            script = f"id -u; {STATUS}; value=$(cat {switch}); echo $value > {switch}; cat /etc/shadow; sleep 600"
             pod = await here.pod("p", "sh", "-c", script, box={"host_users": True})
             await pod.says("root:")
             return os.stat(f"/proc/{pod.started.pid}").st_uid, pod.text
