@@ -15,7 +15,7 @@ from trainplane.cluster.folder import Holder
 from trainplane.cluster.private_files import read_private, write_private
 
 _STARTING = 5.0
-_STOPPING = 20.0
+_STOPPING = 60.0
 _STEP = 0.05
 
 

@@ -34,8 +34,8 @@ GUARD = 2.0
 EVICTED = "Evicted"
 SHUT_DOWN = "Terminated"
 SHUT_DOWN_MESSAGE = "Pod was terminated in response to imminent node shutdown."
-SLACK = 1.0
-"""Seconds beyond the grace, in which what has ended is told."""
+SLACK = 10.0
+"""Seconds beyond the grace, in which what has ended is told; a machine that is busy needs them."""
 POD = next(kind for kind in KINDS if kind.kind == "Pod" and not kind.group)
 
 _log = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from trainplane.node.namespaced.channel import Message
 from trainplane.node.namespaced.identity import RANGE
 from trainplane.node.runner import Unable as Unable
 
-_READY_SECONDS = 10.0
+_READY_SECONDS = 60.0
 _END_SECONDS = 10.0
 
 
