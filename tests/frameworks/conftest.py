@@ -12,7 +12,7 @@ from tools.environments import NotMade, environment
 
 Result = dict[str, Any]
 PROGRAMS = Path(__file__).parent / "programs"
-PATIENCE = 240.0
+PATIENCE = 480.0
 """Seconds: importing torch four times takes a while on two cores that have other things to do."""
 
 

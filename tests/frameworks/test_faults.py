@@ -15,7 +15,7 @@ from tests.frameworks.conftest import PATIENCE, PROGRAMS, Lab
 from tests.node.faults import below, until
 
 SIZE = ("--nodes", "2", "--nproc", "1", "--image", "torch/test")
-STEPS = "25"
+STEPS, HELD = "25", "10"
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +26,9 @@ def torch(lab: Lab) -> Lab:
 
 @contextmanager
 def training(lab: Lab, name: str) -> Iterator["subprocess.Popen[str]"]:
-    """A run that has come to its third step."""
-    words = ("run", *SIZE, "--job-name", name, "-e", f"STEPS={STEPS}", str(PROGRAMS / "elastic.py"))
+    """A run that has come to its third step, and does not come to its end before it is told to go on."""
+    size = ("-e", f"STEPS={STEPS}", "-e", f"HELD={HELD}")
+    words = ("run", *SIZE, "--job-name", name, *size, str(PROGRAMS / "elastic.py"))
     with subprocess.Popen(
         [sys.executable, "-m", "trainplane", *words],
         cwd=lab.clusters.home,
@@ -44,8 +45,12 @@ def training(lab: Lab, name: str) -> Iterator["subprocess.Popen[str]"]:
             running.kill()
 
 
+def output(lab: Lab, name: str) -> Path:
+    return lab.clusters.folder() / "jobs" / "default" / name / "output"
+
+
 def step(lab: Lab, name: str) -> int:
-    file = lab.clusters.folder() / "jobs" / "default" / name / "output" / "checkpoint.json"
+    file = output(lab, name) / "checkpoint.json"
     return int(json.loads(file.read_text())["step"]) if file.exists() else 0
 
 
@@ -76,6 +81,7 @@ def test_training_goes_on_from_its_checkpoint_after_the_cluster_was_killed(torch
     with training(torch, "resumed") as running:
         os.kill(cluster_process(torch), signal.SIGKILL)
         assert running.wait(PATIENCE) == 1
+    (output(torch, "resumed") / "go-on").touch()
     torch.up("torch", nodes=2)
     torch.clusters.run("wait", "resumed", "--timeout", f"{PATIENCE:.0f}s", patience=PATIENCE)
     said = torch.clusters.run("logs", "resumed").stdout

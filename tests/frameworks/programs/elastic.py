@@ -10,6 +10,8 @@ import torch
 import torch.distributed as dist
 
 STEPS, PAUSE = int(os.environ.get("STEPS", "60")), float(os.environ.get("PAUSE", "0.2"))
+HELD = int(os.environ.get("HELD", STEPS + 1))
+"""The step that is not taken before somebody has put a file `go-on` beside the checkpoint."""
 
 
 def main() -> None:
@@ -24,6 +26,13 @@ def main() -> None:
     if rank == 0:
         print(f"world {world} from step {step}", flush=True)
     while step < STEPS:
+        goes_on = step + 1 < HELD or checkpoint.with_name("go-on").exists()
+        # Those who wait must meet too: the loss of one is noticed only by the others.
+        told = torch.tensor([float(goes_on)])
+        dist.broadcast(told, src=0)
+        if not told.item():
+            time.sleep(PAUSE)
+            continue
         part = torch.tensor([1.0 / world])
         dist.all_reduce(part)
         total += part.item()

@@ -1,4 +1,4 @@
-"""One rank does not come to a collective; the others have patience for a few seconds."""
+"""One rank does not come to a collective; the others, once all are there, have patience for a few seconds."""
 
 import os
 import time
@@ -7,8 +7,10 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-dist.init_process_group("gloo", timeout=timedelta(seconds=5))
+dist.init_process_group("gloo")
+dist.barrier()
+hasty = dist.new_group(timeout=timedelta(seconds=10))
 dist.barrier()
 if os.environ["RANK"] == "1":
     time.sleep(600)
-dist.all_reduce(torch.ones(1))
+dist.all_reduce(torch.ones(1), group=hasty)
