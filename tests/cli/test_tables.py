@@ -36,7 +36,7 @@ def test_names_give_way_only_where_nothing_else_can() -> None:
 
 def test_rows_that_come_later_stand_in_line() -> None:
     late = Table(TABLE.columns, [["b", "Pending", "y", "z"]])
-    assert lines(late, head=False, beside=TABLE)[0].index("Pending") == lines(TABLE)[1].index("Running")
+    assert lines(late, beside=TABLE)[1].index("Pending") == lines(TABLE)[1].index("Running")
 
 
 @pytest.mark.parametrize(

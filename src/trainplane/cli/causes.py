@@ -70,24 +70,29 @@ def sentence(told: Told) -> str:
         return f"{name} {said.removeprefix('the job ')}" if said.startswith("the job ") else f"{name}: {said}"
     if told.state == "Running":
         return f"{name} is running, and nothing is in its way"
-    said = message_of(told.job)
+    said = message_of(told.job) or ("its JobSet is not made yet" if is_waiting(told.job) else "")
     return f"{name} {_VERBS.get(told.state, 'is ' + told.state.lower())}" + (f": {said}" if said else "")
 
 
 _VERBS = {"Pending": "waits", "Created": "waits", "Starting": "is starting", "Failed": "has failed"}
 
 
-def answer(told: Told, seen: Seen) -> list[str]:
-    """The answer to `why`: the sentence, then since when, the place in line, the expected start, and the way out."""
+def answer(told: Told, seen: Seen, *, again: str = "") -> list[str]:
+    """The answer to `why`: the sentence, then since when, the place in line, the expected start, and the way out.
+
+    Of a job that waits and has nothing in its way yet the way out is to look `again`.
+    """
     cause = told.cause
+    see = f"; see how it goes on: {again}" if again else ""
+    soon = f"nothing is in its way so far{see}" if is_waiting(told.job) else ""
     return [
         sentence(told),
         *pairs(
             (
-                ("since", since(cause, seen.now)),
+                ("since", since(cause, seen.now) if cause else _made(told.job, seen.now) if soon else ""),
                 ("queue", place(told)),
                 ("starts", expected(told)),
-                ("do", cause.todo if cause else ""),
+                ("do", cause.todo if cause else soon),
             )
         ),
     ]
@@ -103,6 +108,12 @@ def since(cause: Cause | None, now: datetime) -> str:
     if cause is None or cause.since is None:
         return ""
     return f"{duration((now - cause.since).total_seconds())} ({stamp(cause.since)})"
+
+
+def _made(job: Raw, now: datetime) -> str:
+    """Since when a job is there."""
+    made = parse_time(job["metadata"].get("creationTimestamp") or "")
+    return f"{duration((now - made).total_seconds())} ({stamp(made)})" if made else ""
 
 
 def expected(told: Told) -> str:

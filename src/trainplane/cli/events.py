@@ -6,7 +6,7 @@ import click
 
 from trainplane.cli.output import output_option, show_objects
 from trainplane.cli.server import Server, Session, of_server
-from trainplane.cli.tables import Table, lines, say, show, terminal_width
+from trainplane.cli.tables import show
 
 if TYPE_CHECKING:
     from trainplane.api.meta import Raw
@@ -74,7 +74,6 @@ async def _follow(session: Session, job: str | None, *, warnings: bool, output: 
 
     if output in ("json", "yaml", "name"):
         await follow_objects(session, [kind_row(*EVENT)], found_now, output=output)
-    wide = output == "wide"
     printed: dict[str, str] = {}
     head = True
     async with changes(session, [kind_row(*EVENT)]) as change:
@@ -83,10 +82,7 @@ async def _follow(session: Session, job: str | None, *, warnings: bool, output: 
             found, namespace = await _events(session, job, warnings=warnings)
             fresh = [event for event in found if printed.get(event["metadata"]["uid"]) != last_seen(event)]
             printed.update((event["metadata"]["uid"], last_seen(event)) for event in fresh)
-            whole = event_table(found, clock.now(), namespaces=not namespace).narrowed(wide=wide)
-            new = event_table(fresh, clock.now(), namespaces=not namespace).narrowed(wide=wide)
-            for line in lines(
-                Table(new.columns, new.rows), width=None if wide else terminal_width(), head=head, beside=whole
-            ):
-                say(line)
+            whole, new = (event_table(some, clock.now(), namespaces=not namespace) for some in (found, fresh))
+            if head or fresh:
+                show(new, wide=output == "wide", head=head, beside=whole)
             head = False

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
+from typing import NamedTuple
 
 import click
 
@@ -10,10 +11,21 @@ from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.cli.output import show_objects
 from trainplane.cli.server import Session
+from trainplane.cli.tables import Table, clean, measure, show
 from trainplane.cluster.errors import Expired, NotFound
 
 PAUSE = 0.3
 """What changes within this time is told at once."""
+_CLOCKS = ("AGE", "STARTS", "FOR", "ENDED")
+"""Columns that change by themselves: that is nothing new."""
+_STATES = ("STATE", "STATUS", "OUTCOME")
+
+
+class Picture(NamedTuple):
+    """What is to be seen at one moment, and what to say where that is nothing."""
+
+    table: Table
+    nothing: str
 
 
 @asynccontextmanager
@@ -79,3 +91,52 @@ async def follow_objects(
                     click.echo("---")
                 printed[uid] = version
                 show_objects([raw], output, one=True)
+
+
+async def follow_rows(
+    session: Session, kinds: Sequence[Kind], look: Callable[[], Awaitable[Picture]], *, wide: bool, gone: str = ""
+) -> None:
+    """Print the table that `look` finds, and below it every row that has changed since it was printed.
+
+    A row that is no longer there is printed once more with `gone` as its state, where that word is given.
+    """
+    printed: dict[str, Sequence[str]] = {}
+    widest: list[str] = []
+    head, silent = True, True
+    async with changes(session, kinds) as change:
+        while True:
+            await change()
+            table, nothing = await look()
+            # What nobody sees may change as it likes.
+            shown = table.narrowed(wide=wide)
+            fresh = _fresh(shown, printed, gone=gone)
+            if fresh:
+                # Rows stay in line with all that stand above them.
+                widest = [max(cells, key=measure) for cells in zip(*([widest] if widest else ()), *fresh, strict=True)]
+                show(Table(shown.columns, fresh), wide=wide, head=head, beside=Table(shown.columns, [widest]))
+                head = False
+            elif silent:
+                click.echo(clean(nothing), err=True)
+            silent = False
+
+
+def _fresh(table: Table, printed: dict[str, Sequence[str]], *, gone: str) -> list[Sequence[str]]:
+    """The rows that differ from what was printed of them, which is brought up to date."""
+    heads = [column.head for column in table.columns]
+    clocks = [i for i, head in enumerate(heads) if head in _CLOCKS]
+    keys = 2 if heads[:1] == ["NAMESPACE"] else 1
+    fresh: list[Sequence[str]] = []
+    there = set()
+    for row in table.rows:
+        key = " ".join(row[:keys])
+        there.add(key)
+        before = printed.get(key)
+        if before is None or any(a != b for i, (a, b) in enumerate(zip(before, row, strict=True)) if i not in clocks):
+            fresh.append(row)
+        printed[key] = row
+    for key in [key for key in printed if key not in there]:
+        row = printed.pop(key)
+        if gone:
+            state = next((i for i, head in enumerate(heads) if head in _STATES), len(heads) - 1)
+            fresh.append([*row[:state], gone, *row[state + 1 :]])
+    return fresh

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -9,7 +10,7 @@ import click
 from trainplane.cli.clusters import Refused
 from trainplane.cli.output import output_option, show_objects
 from trainplane.cli.server import Server, Session, of_server
-from trainplane.cli.tables import Table, clean, hint, lines, say, show, terminal_width
+from trainplane.cli.tables import Table, hint, show
 
 if TYPE_CHECKING:
     from trainplane.api.kinds import Kind
@@ -32,7 +33,7 @@ class Asked(NamedTuple):
 @click.option("-l", "--selector", "labels", default="", metavar="LABELS", help="Only those with these labels.")
 @click.option("--job", default="", metavar="NAME", help="Of pods: only those of this job.")
 @output_option()
-@click.option("-w", "--watch", is_flag=True, help="Go on, and print everything that changes.")
+@click.option("-w", "--watch", is_flag=True, help="Go on, and print below what changes.")
 def get(
     server: Server, sort: str, names: tuple[str, ...], *, labels: str, job: str, output: str | None, watch: bool
 ) -> None:
@@ -41,6 +42,9 @@ def get(
     Jobs that run come first, then those that wait, in the order of their turn: QUEUE is their place in line, and STARTS
     when there should be room for them, where enough is known of run times to tell. It is judged by what trainers
     report, by past runs on the same runtime, and by deadlines; `describe` says by which.
+
+    With -w every row that changes is printed again below the others, as kubectl does, and one that is gone once more
+    as Deleted.
 
     \b
     trainplane get
@@ -67,17 +71,21 @@ def get(
         hint(f"next: {server.command('why --all')} says what they wait for")
 
 
-async def _objects(session: Session, asked: Asked) -> "list[Raw]":
+async def _objects(session: Session, asked: Asked, *, gone: bool = False) -> "list[Raw]":
+    """What is asked for; names that are not there are refused, or left out where they may be `gone`."""
     from trainplane.api.jobset import JOBSET_NAME
     from trainplane.cli.sorts import kind_row, sort_of
     from trainplane.cluster.errors import NotFound
 
     sort = sort_of(asked.word)
     kinds = [kind_row(*one) for one in sort.kinds]
-    if asked.names:
-        return [await named(session, kinds, name) for name in asked.names]
-    labels = ",".join(filter(None, (asked.labels, f"{JOBSET_NAME}={asked.job}" if asked.job else "")))
     found: list[Raw] = []
+    if asked.names:
+        for name in asked.names:
+            with suppress(*((Refused,) if gone else ())):
+                found.append(await named(session, kinds, name))
+        return found
+    labels = ",".join(filter(None, (asked.labels, f"{JOBSET_NAME}={asked.job}" if asked.job else "")))
     for kind in kinds:
         namespace = session.namespace if kind.namespaced else ""
         try:
@@ -99,14 +107,14 @@ async def named(session: Session, kinds: "Sequence[Kind]", name: str) -> "Raw":
     raise refused or AssertionError(f"{name} is of no kind")
 
 
-async def _table(session: Session, asked: Asked) -> tuple[Table, list[str]]:
+async def _table(session: Session, asked: Asked, *, gone: bool = False) -> tuple[Table, list[str]]:
     """The table, and what has to be said beside it."""
     from trainplane.cli.sorts import World, kind_row, sort_of
     from trainplane.control import clock
 
     sort = sort_of(asked.word)
     about, (objects, refused) = await asyncio.gather(
-        _objects(session, asked),
+        _objects(session, asked, gone=gone),
         session.gather([kind_row(*one) for one in sort.reads if one not in sort.kinds], everywhere=True),
     )
     if asked.word in ("jobs", "nodes", "queues"):
@@ -139,40 +147,19 @@ def _nothing(session: Session, asked: Asked) -> str:
 
 async def _follow(session: Session, asked: Asked, *, output: str | None) -> None:
     """Print everything, and after that what differs from when it was last printed."""
-    from trainplane.cli.follow import follow_objects
+    from trainplane.cli.follow import Picture, follow_objects, follow_rows
     from trainplane.cli.sorts import kind_row, sort_of
 
     kinds = [kind_row(*one) for one in sort_of(asked.word).kinds]
+    if asked.names:
+        # A name that is misspelt is told at once; one that goes later is no mistake.
+        await _objects(session, asked)
+
+    async def look() -> Picture:
+        table, notes = await _table(session, asked, gone=True)
+        return Picture(table, notes[0] if notes else "")
+
     if output in ("json", "yaml", "name"):
-        await follow_objects(session, kinds, lambda: _objects(session, asked), output=output)
+        await follow_objects(session, kinds, lambda: _objects(session, asked, gone=True), output=output)
     else:
-        await _follow_rows(session, asked, kinds, wide=output == "wide")
-
-
-async def _follow_rows(session: Session, asked: Asked, kinds: "Sequence[Kind]", *, wide: bool) -> None:
-    from trainplane.cli.follow import changes
-
-    printed: dict[str, tuple[str, ...]] = {}
-    first = True
-    async with changes(session, kinds) as change:
-        while True:
-            await change()
-            table, notes = await _table(session, asked)
-            shown = table.narrowed(wide=wide)
-            ages = [i for i, column in enumerate(shown.columns) if column.head in ("AGE", "STARTS")]
-            keys = 2 if shown.columns[0].head == "NAMESPACE" else 1
-            fresh = []
-            for row in shown.rows:
-                key, told = " ".join(row[:keys]), tuple(cell for i, cell in enumerate(row) if i not in ages)
-                if printed.get(key) != told:
-                    fresh.append(row)
-                printed[key] = told
-            for line in (
-                lines(Table(shown.columns, fresh), width=None if wide else terminal_width(), head=first, beside=shown)
-                if fresh
-                else ()
-            ):
-                say(line)
-            if first and not fresh:
-                click.echo(clean(notes[0]) if notes else "", err=True)
-            first = first and not fresh
+        await follow_rows(session, kinds, look, wide=output == "wide", gone="Deleted")

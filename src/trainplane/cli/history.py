@@ -1,6 +1,7 @@
 """`trainplane history`: jobs that have ended, those among them that are gone."""
 
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ from trainplane.cli.server import Server, Session, of_server
 from trainplane.cli.tables import hint, show
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from trainplane.api.kinds import Kind
@@ -25,8 +27,16 @@ if TYPE_CHECKING:
 @click.option("--failed", is_flag=True, help="Only those that failed.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many, the last first.")
 @output_option()
+@click.option("-w", "--watch", is_flag=True, help="Go on, and print jobs as they end.")
 def history(
-    server: Server, job: str | None, *, since: timedelta | None, failed: bool, limit: int, output: str | None
+    server: Server,
+    job: str | None,
+    *,
+    since: timedelta | None,
+    failed: bool,
+    limit: int,
+    output: str | None,
+    watch: bool,
 ) -> None:
     """List jobs that have ended, whether they are still there or not: how, when, and what they took.
 
@@ -44,8 +54,17 @@ def history(
     from trainplane.control import clock
 
     now = clock.now()
+    after = now - since if since else None
+
+    def choose(records: "list[Raw]") -> "list[Raw]":
+        return _chosen(records, job=job, failed=failed, after=after)[:limit]
+
+    if watch:
+        nothing = partial(_nothing, server, narrowed=bool(job or since or failed))
+        server.ask(lambda session: _follow(session, choose, nothing, output=output))
+        return
     records, namespace = server.ask(_records)
-    found = _chosen(records, job=job, failed=failed, after=now - since if since else None)[:limit]
+    found = choose(records)
     if output in ("json", "yaml", "name"):
         show_objects(found, output, one=False)
         return
@@ -75,6 +94,47 @@ async def _records(session: Session) -> "tuple[list[Raw], str]":
         if end is not None and job["metadata"].get("uid") not in known:
             kept.append(record(job, end, view))
     return sorted(kept, key=lambda raw: str(raw["spec"]["completionTime"]), reverse=True), session.namespace
+
+
+async def _follow(
+    session: Session,
+    choose: "Callable[[list[Raw]], list[Raw]]",
+    nothing: "Callable[[str], str]",
+    *,
+    output: str | None,
+) -> None:
+    """Print the records, and every new one; a job that ran twice has two."""
+    from trainplane.cli.follow import changes
+    from trainplane.cli.job_rows import history_table
+    from trainplane.cli.sorts import RECORD, TRAINJOB, kind_row
+    from trainplane.control import clock
+
+    def key_of(raw: "Raw") -> tuple[str, str]:
+        return raw["metadata"].get("namespace", ""), raw["metadata"]["name"]
+
+    printed: set[tuple[str, str]] = set()
+    head, silent = True, True
+    async with changes(session, [kind_row(*RECORD), kind_row(*TRAINJOB)]) as change:
+        while True:
+            await change()
+            found = choose((await _records(session))[0])
+            fresh = [raw for raw in found if key_of(raw) not in printed]
+            if output in ("json", "yaml", "name"):
+                for raw in fresh:
+                    if printed and output == "yaml":
+                        click.echo("---")
+                    show_objects([raw], output, one=True)
+                    printed.add(key_of(raw))
+                continue
+            printed |= set(map(key_of, fresh))
+            if fresh:
+                all_of = not session.namespace
+                whole, new = (history_table(some, clock.now(), namespaces=all_of) for some in (found, fresh))
+                show(new, wide=output == "wide", head=head, beside=whole)
+                head = False
+            elif silent:
+                click.echo(nothing(session.namespace), err=True)
+            silent = False
 
 
 def _chosen(records: "list[Raw]", *, job: str | None, failed: bool, after: "datetime | None") -> "list[Raw]":

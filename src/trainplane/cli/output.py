@@ -14,7 +14,8 @@ FORMATS = ("wide", "json", "yaml", "name")
 
 def output_option(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The option -o with these formats, or all; without it a table for people."""
-    said = "The format; a table by default." if "wide" in (formats or FORMATS) else "The format; text by default."
+    wide = "wide" in (formats or FORMATS)
+    said = "The format; a table by default, and wide has all of it, uncut." if wide else "The format; text by default."
     return click.option("-o", "--output", type=click.Choice(formats or FORMATS), default=None, help=said)
 
 

@@ -54,8 +54,8 @@ class Table(NamedTuple):
         return Table([self.columns[i] for i in kept], [[row[i] for i in kept] for row in self.rows])
 
 
-def lines(table: Table, *, width: int | None = None, head: bool = True, beside: Table | None = None) -> list[str]:
-    """The table as text; with a width, cut so that no line is longer, as far as that is possible.
+def lines(table: Table, *, width: int | None = None, beside: Table | None = None) -> list[str]:
+    """The table as text, its heads first; with a width, cut so that no line is longer, as far as that is possible.
 
     `beside` is a table of the same columns that these lines are to be in line with.
     """
@@ -65,7 +65,7 @@ def lines(table: Table, *, width: int | None = None, head: bool = True, beside: 
     widths = [max(measure(row[i]) for row in (titles, *cells, *others)) for i in range(len(titles))]
     if width is not None:
         widths = fitted(widths, table.columns, width)
-    return [_line(row, widths) for row in ((titles, *cells) if head else cells)]
+    return [_line(row, widths) for row in (titles, *cells)]
 
 
 def fitted(widths: Sequence[int], columns: Sequence[Column], width: int) -> list[int]:
@@ -124,10 +124,12 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def show(table: Table, *, wide: bool = False) -> None:
+def show(table: Table, *, wide: bool = False, head: bool = True, beside: Table | None = None) -> None:
     """Print a table, cut to the terminal; who asks for all columns gets them whole."""
-    head, *rows = lines(table.narrowed(wide=wide), width=None if wide else terminal_width())
-    say(click.style(head, bold=True))
+    other = beside.narrowed(wide=wide) if beside else None
+    first, *rows = lines(table.narrowed(wide=wide), width=None if wide else terminal_width(), beside=other)
+    if head:
+        say(click.style(first, bold=True))
     for line in rows:
         say(coloured(line))
 

@@ -1,5 +1,7 @@
 """`trainplane top`: who holds what, jobs or nodes, those that hold most first."""
 
+import asyncio
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -12,33 +14,50 @@ if TYPE_CHECKING:
     from trainplane.cli.holding import Held, Used
 
 METRICS = "/apis/metrics.k8s.io/v1beta1/pods"
+EVERY = 2.0
+"""Seconds between two looks with -w."""
 
 
 @click.command()
 @click.argument("sort", metavar="[jobs|nodes]", default="jobs", type=click.Choice(["jobs", "nodes"]))
 @of_server()
 @output_option("wide", "json", "yaml")
-def top(server: Server, sort: str, *, output: str | None) -> None:
+@click.option("-w", "--watch", is_flag=True, help="Go on, and show it anew every two seconds.")
+def top(server: Server, sort: str, *, output: str | None, watch: bool) -> None:
     """Say who holds what: jobs, or nodes with what is taken of them; those that hold most come first.
 
     What is held is what pods have asked for, because others cannot have it. Where the cluster measures what pods really
     use, that stands beside it.
 
+    With -w a terminal shows it anew in the same place; elsewhere a new table follows whenever something has changed.
+
     \b
     trainplane top
-    trainplane top nodes
+    trainplane top nodes -w
     trainplane top jobs -A -o json | jq '.[0]'
     """
-    from trainplane.cli.holding import as_json, together, top_table
-    from trainplane.cli.sorts import NO_NODES
+    from trainplane.cli.holding import as_json
 
     nodes = sort == "nodes"
+    if watch:
+        if output in ("json", "yaml"):
+            raise click.UsageError(f"-o {output} is one answer: leave out -w, or ask again")
+        server.ask(lambda session: _follow(session, nodes=nodes, wide=output == "wide"))
+        return
     held, namespace = server.ask(lambda session: _look(session, nodes=nodes))
     if output in ("json", "yaml"):
         show_value([as_json(one) for one in held], output)
-    elif held:
+    else:
+        _show(server, held, namespace, nodes=nodes, wide=output == "wide")
+
+
+def _show(server: Server, held: "list[Held]", namespace: str, *, nodes: bool, wide: bool) -> None:
+    from trainplane.cli.holding import together, top_table
+    from trainplane.cli.sorts import NO_NODES
+
+    if held:
         everywhere = not namespace and not nodes
-        wide, width = output == "wide", terminal_width()
+        width = terminal_width()
         drawn = top_table(held, namespaces=everywhere, bars=True)
         # Bars are the first to give way where the terminal is narrow.
         fits = width is not None and max(map(measure, lines(drawn.narrowed(wide=wide)))) <= width
@@ -50,6 +69,23 @@ def top(server: Server, sort: str, *, output: str | None) -> None:
     else:
         where = f" in namespace {namespace}" if namespace else ""
         click.echo(f"no job holds anything{where}; see what there is: {server.command('get jobs')}", err=True)
+
+
+async def _follow(session: Session, *, nodes: bool, wide: bool) -> None:
+    """Show it anew every while."""
+    before: list[Held] | None = None
+    while True:
+        held, namespace = await _look(session, nodes=nodes)
+        if sys.stdout.isatty():
+            click.clear()
+        elif held == before:
+            await asyncio.sleep(EVERY)
+            continue
+        elif before is not None:
+            click.echo()
+        _show(session.server, held, namespace, nodes=nodes, wide=wide)
+        before = held
+        await asyncio.sleep(EVERY)
 
 
 async def _look(session: Session, *, nodes: bool) -> "tuple[list[Held], str]":

@@ -18,7 +18,7 @@ from trainplane.api.trainer import (
 from trainplane.reconcile.view import Ref
 from trainplane.why.cause import Cause
 from trainplane.why.scene import PATIENCE, Scene, began, condition, seen, stage, stage_of, time_of
-from trainplane.why.sentence import counted, listed, quoted
+from trainplane.why.sentence import counted, is_or_are, listed, quoted
 
 LONG = f"{int(PATIENCE.total_seconds())} s"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
@@ -28,6 +28,23 @@ _QUOTA = re.compile(
 _SECURITY = re.compile(r"violates PodSecurity \"(?P<level>[a-z]+):[^\"]*\": (?P<what>.+)")
 _PRIORITY = re.compile(r"no PriorityClass with name (?P<name>\S+) was found")
 _ACCOUNT = re.compile(r"service ?account \"?(?:[-a-z0-9]+/)?(?P<name>[-.a-z0-9]+)\"? not found", re.IGNORECASE)
+
+
+def being_deleted(scene: Scene) -> Cause | None:
+    """The job is on its way out, and something holds it."""
+    when = scene.job["metadata"].get("deletionTimestamp")
+    if not when:
+        return None
+    held = listed(scene.job["metadata"].get("finalizers") or ())
+    left = f", and {counted(len(scene.pods), 'pod')} of it {is_or_are(len(scene.pods))} still there" * bool(scene.pods)
+    return Cause(
+        "BeingDeleted",
+        f"the job {scene.name} is being deleted{left}" + (f"; it is held by {held}" if held else ""),
+        "wait until its pods have ended; where they do not, see that their node answers: "
+        f"trainplane get pods --job {scene.name} -n {scene.namespace}",
+        time_of(when),
+        (Ref.of(scene.job),),
+    )
 
 
 def managed_by_another(scene: Scene) -> Cause | None:
@@ -77,7 +94,7 @@ def suspended(scene: Scene) -> Cause | None:
     return Cause(
         "Suspended",
         f"the job {scene.name} is suspended{f' by {by}' if by else ''}",
-        f"let it run: trainplane resume {scene.name}",
+        f"let it run: trainplane resume {scene.name} -n {scene.namespace}",
         when or time_of(told.get("lastTransitionTime")),
         (Ref.of(scene.job),),
     )
@@ -268,7 +285,7 @@ def controller_silent(scene: Scene) -> Cause | None:
         f"no JobSet was made for {scene.name} in more than {LONG}: the TrainJob controller "
         "does not run, or may not make it",
         "see that the controller runs (`trainplane up`, or its Deployment), and what it says: "
-        f"trainplane events {scene.name}",
+        f"trainplane events {scene.name} -n {scene.namespace}",
         start,
         (Ref.of(scene.job),),
     )
@@ -320,8 +337,8 @@ def dependency_not_met(scene: Scene) -> Cause | None:
                     "DependencyNotMet",
                     f"stage {one['name']} starts when stage {name} {goal}: {far} of "
                     f"{counted(sizes.get(name, 1), 'Job')} so far",
-                    f"wait for {name}, or see how it does: kubectl logs -l jobset.sigs.k8s.io/replicatedjob-name={name}"
-                    f",jobset.sigs.k8s.io/jobset-name={scene.name}",
+                    f"wait for {name}, or see how it does: "
+                    f"trainplane logs {scene.name} -n {scene.namespace} --step {name}",
                     time_of(look(first, "status", "startTime")),
                     (Ref.of(scene.jobset or scene.job), *([Ref.of(first)] if first else [])),
                 )

@@ -35,7 +35,7 @@ def restarts_exhausted(scene: Scene) -> Cause | None:
     pod = first_failed(scene)
     how = f": {how_failed(pod)}" if pod else f": {quoted(failed.get('message'))}"
     objects = (Ref.of(scene.jobset or scene.job), *([Ref.of(pod)] if pod else []))
-    log = f"read the log (kubectl logs {pod['metadata']['name']}), " if pod else ""
+    log = f"read the log (kubectl logs {pod['metadata']['name']} -n {scene.namespace}), " if pod else ""
     return Cause(
         "RestartsExhausted",
         f"the job failed again after {counted(most, 'restart')}, "
@@ -56,14 +56,16 @@ def job_failed(scene: Scene) -> Cause | None:
         return Cause(
             "JobFailed",
             f"the job {scene.name} failed: {quoted(scene.failed.get('message') or scene.failed.get('reason'))}",
-            f"see what happened (trainplane events {scene.name}), correct it, and create the job again",
+            f"see what happened (trainplane events {scene.name} -n {scene.namespace}), correct it, "
+            "and create the job again",
             since,
             (Ref.of(scene.job),),
         )
     return Cause(
         "JobFailed",
         f"the job failed because {how_failed(pod)}",
-        f"read the log (kubectl logs {pod['metadata']['name']}), {advice(pod)}, and create the job again",
+        f"read the log (kubectl logs {pod['metadata']['name']} -n {scene.namespace}), {advice(pod)}, "
+        "and create the job again",
         since,
         (Ref.of(pod),),
     )

@@ -189,7 +189,7 @@ def gang_deadlock(scene: Scene) -> Cause | None:
     needs_first = listed(str(need["name"]) for need in last["dependsOn"])
     return Cause(
         "GangDeadlock",
-        f"the gang {gang.group.name} waits for {gang.size} pods, of which {len(there)} exist: stage "
+        f"the gang {gang.group.name} waits for {gang.size} pods, of which {exist(len(there))}: stage "
         f"{last['name']} belongs to it, and starts only after {needs_first}, which waits for the gang",
         f"give each stage a gang of its own, or set minMember of {gang.group.name} to {len(there)}",
         time_of(unscheduled(gang.pod).get("lastTransitionTime")),
@@ -362,11 +362,17 @@ def gang_incomplete(scene: Scene) -> Cause | None:
         return None
     return Cause(
         "GangIncomplete",
-        f"the gang {gang.group.name} waits for {gang.size} pods, of which {there} exist",
-        f"see why the others are not made (trainplane events {scene.name}), or correct minMember of {gang.group.name}",
+        f"the gang {gang.group.name} waits for {gang.size} pods, of which {exist(there)}",
+        f"see why the others are not made (trainplane events {scene.name} -n {scene.namespace}), "
+        f"or correct minMember of {gang.group.name}",
         time_of(gang.pod["metadata"].get("creationTimestamp")),
         objects_of(gang),
     )
+
+
+def exist(number: int) -> str:
+    """That so many are there."""
+    return f"{number} {'exists' if number == 1 else 'exist'}"
 
 
 def unschedulable(scene: Scene) -> Cause | None:

@@ -253,7 +253,8 @@ def failing(scene: Scene, *, first: bool, id_: str) -> Cause | None:
             return Cause(
                 id_,
                 f"the pod {name} of {stage(pod)} fails with {exit_of(status, end)}, {role}",
-                f"read its log, and correct what fails: kubectl logs {name} -c {status['name']} --previous",
+                f"read its log, and correct what fails: kubectl logs {name} -n {scene.namespace} "
+                f"-c {status['name']} --previous",
                 time_of(end.get("finishedAt")),
                 (Ref.of(pod),),
             )
@@ -272,7 +273,7 @@ def pod_failed(scene: Scene) -> Cause | None:
         return Cause(
             "PodFailed",
             f"{how_failed(pod)}, and is tried again ({len(failed)}{of})",
-            f"read its log, and correct what fails: kubectl logs {pod['metadata']['name']}",
+            f"read its log, and correct what fails: kubectl logs {pod['metadata']['name']} -n {scene.namespace}",
             time_of(look(pod, "status", "startTime")),
             (Ref.of(pod), Ref.of(job)),
         )
@@ -328,7 +329,8 @@ def pods_starting(scene: Scene) -> Cause | None:
         "PodsStarting",
         f"{len(slow)} of {counted(len(scene.pods), 'pod')} of the job {is_or_are(len(slow))} still being started "
         f"on {nodes}",
-        f"large images take their time; see what the node says: kubectl describe pod {slow[0]['metadata']['name']}",
+        "large images take their time; see what the node says: "
+        f"kubectl describe pod {slow[0]['metadata']['name']} -n {scene.namespace}",
         time_of(look(slow[0], "status", "startTime")),
         tuple(map(Ref.of, slow)),
     )

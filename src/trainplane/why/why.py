@@ -19,6 +19,7 @@ FAILURES: tuple[Check, ...] = (
 
 CAUSES: tuple[Check, ...] = (
     # Nothing is to be done for the job at all.
+    before_pods.being_deleted,
     before_pods.managed_by_another,
     before_pods.kueue_pending,
     before_pods.suspended,
