@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from trainplane.controllers import admission, controllers
 from trainplane.furniture import companions, furnish
 from trainplane.node.machine import Nodes, Settings, choose
 from trainplane.node.namespaced.addresses import GATEWAY
-from trainplane.node.runner import Runner
+from trainplane.node.runner import Runner, Unable
 from trainplane.node.simulated import Size, simulated
 from trainplane.node.use import Use
 from trainplane.upkeep.companions import keeper
@@ -89,20 +89,38 @@ async def embed(config: Config, *, ready: Callable[[Running], Awaitable[None]]) 
 async def running(config: Config) -> AsyncIterator[Running]:
     """A cluster that serves as long as the context lasts."""
     names = (GATEWAY,) if config.machine else ()
-    shown = credentials(config.folder / "pki", name=config.name, now=clock.now(), extra_names=names)
     with Disk(config.folder / "store", now=clock.seconds) as disk, rarely():
         store = Store(disk, now=clock.seconds)
-        async with asyncio.TaskGroup() as house:
+        async with asyncio.TaskGroup() as house, _choosing(config) as choosing:
             house.create_task(store.run(), name="store")
             try:
-                async with _serving(config, store, shown) as cluster:
+                shown = await asyncio.to_thread(
+                    credentials, config.folder / "pki", name=config.name, now=clock.now(), extra_names=names
+                )
+                async with _serving(config, store, shown, choosing=choosing) as cluster:
                     yield cluster
             finally:
                 store.close()
 
 
 @asynccontextmanager
-async def _serving(config: Config, store: Store, shown: Credentials) -> AsyncIterator[Running]:
+async def _choosing(config: Config) -> AsyncIterator["asyncio.Task[Runner] | None"]:
+    """Find the Runner while all else is made, which takes other processes as long; nothing of it is left after this."""
+    if not config.machine:
+        yield None
+        return
+    choosing = asyncio.create_task(choose(config.machine, config.folder), name="runner")
+    try:
+        yield choosing
+    finally:
+        with suppress(Unable):
+            await (await choosing).close()
+
+
+@asynccontextmanager
+async def _serving(
+    config: Config, store: Store, shown: Credentials, *, choosing: "asyncio.Task[Runner] | None"
+) -> AsyncIterator[Running]:
     authority = shown.authority.decode()
     api = Api(
         store,
@@ -147,9 +165,9 @@ async def _serving(config: Config, store: Store, shown: Credentials) -> AsyncIte
             ),
         )
         async with AsyncExitStack() as house, asyncio.TaskGroup() as tasks:
-            if config.machine and nodes:
+            if nodes and choosing:
                 door = partial(_let_pods_in, runner, (config.host, port), shown.server_context())
-                await house.enter_async_context(_with_nodes(config, nodes, questions, door=door))
+                await house.enter_async_context(_with_nodes(nodes, await choosing, questions, door=door))
             at_work = (tasks.create_task(loop.run(), name="controllers"), tasks.create_task(use.run(), name="use"))
             try:
                 yield Running(api, loop.metrics, server, path, nodes)
@@ -165,8 +183,8 @@ async def _serving(config: Config, store: Store, shown: Credentials) -> AsyncIte
 
 @asynccontextmanager
 async def _with_nodes(
-    config: Config,
     nodes: Nodes,
+    runner: Runner,
     questions: Questions,
     *,
     door: Callable[[Runner], Awaitable[tuple[str, int]]],
@@ -177,7 +195,6 @@ async def _with_nodes(
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         return str(questions.token(namespace, account, request)["status"]["token"])
 
-    runner = await choose(config.machine or Settings(0), config.folder)
     async with nodes.running(runner, token=token, api=await door(runner)):
         yield
 

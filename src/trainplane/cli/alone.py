@@ -1,6 +1,7 @@
 """A cluster for the time of one piece of work: started in this process where none runs, and stopped with it."""
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import Awaitable, Callable
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trainplane.cli.importing import importing
 from trainplane.cli.keeper import Record, write_record
 from trainplane.cli.server import Server, Session, answering
 from trainplane.cli.starting import prepare, refusing
@@ -29,8 +31,9 @@ def work_alone(
 
     It has the one node that `up` has unless it is told otherwise: a pod's logs are there as long as its node is.
     """
-    from trainplane.embed import Config
-    from trainplane.node.machine import Settings
+    with importing():
+        from trainplane.embed import Config
+        from trainplane.node.machine import Settings
 
     cluster = server.cluster
     if cluster is None:
@@ -67,3 +70,5 @@ async def _worked(server: Server, cluster: "Cluster", config: "Config", *, work:
             finally:
                 # While the data is still ours: after that the record may be another's.
                 cluster.record.unlink(missing_ok=True)
+                # The process ends with this: nobody needs to look through all that is left for garbage.
+                gc.freeze()
