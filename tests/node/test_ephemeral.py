@@ -28,13 +28,13 @@ def play(tmp_path: Path, runner: str, story: Any) -> None:
         async with nodes(tmp_path, runner=runner) as made:
             main = container(script="echo $$$$ > /workspace/output/pid; exec sleep 1000")
             await made.create(pod(containers=[main], terminationGracePeriodSeconds=1))
-            await made.until("p", lambda pod: phase(pod) == "Running")
+            output = made.folder / "jobs" / NAMESPACE / "p" / "output"
+            await made.until("p", lambda pod: phase(pod) == "Running" and (output / "pid").exists())
             await story(made)
 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("runner", ["process", "namespaced"])
 def test_it_runs_once_and_says_how_it_ended(tmp_path: Path, runner: str) -> None:
     async def story(made: Nodes) -> None:
         await add(made, "one", "echo looked; exit 3")
@@ -51,11 +51,14 @@ def test_it_runs_once_and_says_how_it_ended(tmp_path: Path, runner: str) -> None
     play(tmp_path, runner, story)
 
 
-def test_it_sees_the_processes_of_its_target_and_no_others(tmp_path: Path) -> None:
-    look = "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; kill -0 $(cat /workspace/output/pid) && echo reached"
+@pytest.mark.parametrize("runner", ["namespaced"], indirect=True)
+def test_it_sees_the_processes_of_its_target_and_no_others(tmp_path: Path, runner: str) -> None:
+    words = "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"
+    until_it_sleeps = f"until {words} | grep -q 'sleep 100[0]'; do sleep 0.05; done"
+    look = f"{words}; kill -0 $(cat /workspace/output/pid) && echo reached"
 
     async def story(made: Nodes) -> None:
-        await add(made, "beside", look, targetContainerName="c")
+        await add(made, "beside", f"{until_it_sleeps}; {look}", targetContainerName="c")
         await made.until("p", lambda pod: "terminated" in state(pod, "beside"))
         said = await made.log("p", container="beside")
         assert "sleep 1000" in said
@@ -65,7 +68,7 @@ def test_it_sees_the_processes_of_its_target_and_no_others(tmp_path: Path) -> No
         assert "sleep 1000" not in await made.log("p", container="alone")
         assert phase(await made.pod("p")) == "Running"
 
-    play(tmp_path, "namespaced", story)
+    play(tmp_path, runner, story)
 
 
 def test_one_whose_target_does_not_run_yet_waits_and_says_so(tmp_path: Path) -> None:
