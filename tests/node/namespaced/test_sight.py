@@ -7,20 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.node.namespaced.boxes import ENVIRONMENT, once, town
+from tests.node.namespaced.boxes import ENVIRONMENT, mark, once, town
 from trainplane.node.runner import CREATE_ERROR, Mount, NotStarted
 
 
 def test_the_systems_folders_are_read_only_and_the_rest_is_private(tmp_path: Path) -> None:
-    script = """
-    for place in /etc/x /usr/x /opt/x /sys/x; do touch $place 2>/dev/null && echo "wrote $place"; done
-    for place in / /tmp /var/tmp /run /var/log /dev/shm /home/trainplane ~; do touch $place/x || echo "no $place"; done
+    name = f"x-{mark()}"
+    script = f"""
+    for place in /etc /usr /opt /sys; do touch $place/{name} 2>/dev/null && echo "wrote $place"; done
+    for place in / /tmp /var/tmp /run /var/log /dev/shm /home/trainplane; do
+        touch $place/{name} || echo "no $place"
+    done
+    touch ~/{name} || echo "no ~"
     ls /home /mnt /srv /media /root 2>/dev/null
     """
     ended, text = asyncio.run(once(tmp_path, "sh", "-c", script))
     assert ended.code in (0, 2)
     assert text.split() == ["/home:", "trainplane", "/media:", "/mnt:", "/srv:"]
-    assert not Path("/tmp/x").exists()
+    assert not Path("/tmp", name).exists()
 
 
 def test_the_environment_is_seen_at_its_own_path_wherever_it_lies(tmp_path: Path) -> None:
