@@ -33,6 +33,8 @@ from trainplane.upkeep.history import KEPT
 TRAINJOB = ("trainer.kubeflow.org", "TrainJob")
 ENDS = frozenset(("Complete", "Failed"))
 """The states of a TrainJob that will not change any more."""
+HOT = 8192
+"""Nobody waits here: what is at work at once is kept ready."""
 HISTORY = Keep(revisions=2_000, seconds=5.0)
 """Nobody looks back in a world that is made to be looked at once."""
 
@@ -66,7 +68,7 @@ class World:
     @asynccontextmanager
     async def controlled(self, client: Client | None = None) -> AsyncIterator[Loop]:
         """Everybody at work until the block ends; they reach the API through a Client where one is given."""
-        loop = Loop(self.controllers(), client or self.api, self.clock, scopes={}, kinds=SERVED_KINDS)
+        loop = Loop(self.controllers(), client or self.api, self.clock, scopes={}, kinds=SERVED_KINDS, hot=HOT)
         async with asyncio.TaskGroup() as tasks:
             at_work = (tasks.create_task(loop.run()), tasks.create_task(Use(loop.live, self.clock).run()))
             try:

@@ -15,6 +15,7 @@ from trainplane.cluster.client import Client
 from trainplane.cluster.client import Patch as ClientPatch
 from trainplane.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
 from trainplane.control.adopt import takeover
+from trainplane.control.echoes import Echoes
 from trainplane.control.failure import Failure, failure
 from trainplane.control.keys import generated
 from trainplane.control.live import Live
@@ -63,11 +64,20 @@ class Actor:
     """Carries out what controllers decide."""
 
     def __init__(
-        self, client: Client, live: Live, *, unseen: Unseen, recorder: Recorder, metrics: Metrics, clock: Clock
+        self,
+        client: Client,
+        live: Live,
+        *,
+        unseen: Unseen,
+        echoes: Echoes,
+        recorder: Recorder,
+        metrics: Metrics,
+        clock: Clock,
     ) -> None:
         self._client = client
         self._live = live
         self._unseen = unseen
+        self._echoes = echoes
         self._recorder = recorder
         self._metrics = metrics
         self._clock = clock
@@ -126,6 +136,7 @@ class Actor:
         # A Scale has the version of the object that it is of, but is not that object.
         elif written and written.get("kind") == ref.kind:
             self._unseen.wrote(key, written)
+            self._echoes.wrote(key, written)
 
     async def _write(self, action: Doing) -> Raw | None:
         match action:

@@ -75,6 +75,10 @@ class Live(View):
             self._ask(ref, self._sources.pop(ref))
         return found
 
+    def has(self, ref: Ref) -> bool:
+        """Whether there is such an object."""
+        return ref in self._everything
+
     def all(self, group: str, kind: str, *, namespace: str | None = None) -> Iterator[Raw]:
         """Every object of a kind, in one namespace or in all."""
         spaces = self._kinds.get((group, kind), {})

@@ -10,14 +10,16 @@ from trainplane.api.kinds import DIALECT_KINDS, KINDS, Kind
 from trainplane.api.meta import Raw
 from trainplane.cluster.client import Client
 from trainplane.control.act import Actor
-from trainplane.control.live import Live
+from trainplane.control.echoes import Echoes
+from trainplane.control.failure import Failure
+from trainplane.control.live import HOT, Live
 from trainplane.control.metrics import Labels, Metrics
 from trainplane.control.queue import BackOff, Queue
 from trainplane.control.record import Clock, Recorder
 from trainplane.control.reflector import Reflector, Scope
 from trainplane.control.unseen import PATIENCE, Key, Unseen
-from trainplane.control.waking import Interest, Sort, interests, is_last_to_end, owners, wakened
-from trainplane.reconcile.controller import Controller
+from trainplane.control.waking import Happening, Interest, Sort, interests, is_last_to_end, owners, wakened
+from trainplane.reconcile.controller import Controller, at_once
 from trainplane.reconcile.decision import Create, Decision, Record, SetStatus
 from trainplane.reconcile.view import Ref
 
@@ -47,22 +49,33 @@ class Loop:
         metrics: Metrics | None = None,
         instance: str = "trainplane",
         back_off: BackOff | None = None,
+        hot: int = HOT,
     ) -> None:
-        """`scopes` narrows what is watched of a kind; kinds that are not in it are watched whole."""
+        """`scopes` narrows what is watched of a kind; kinds that are not in it are watched whole.
+
+        `hot` is how many objects the View keeps decoded at least.
+        """
         time = asyncio.get_running_loop().time
         rows: dict[Sort, Kind] = {}
         for row in kinds:
             rows.setdefault((row.group, row.kind), row)
         self.controllers = controllers
-        self.live = Live()
+        self.live = Live(hot=hot)
         self.metrics = metrics or Metrics()
         self._time = time
         self._clock = clock
         self._rows = rows
         self._unseen = Unseen(self.live, time)
+        self._echoes = Echoes(self._unseen)
         recorder = Recorder(client, self.live, clock, kinds=rows, metrics=self.metrics, instance=instance)
         self._actor = Actor(
-            client, self.live, unseen=self._unseen, recorder=recorder, metrics=self.metrics, clock=clock
+            client,
+            self.live,
+            unseen=self._unseen,
+            echoes=self._echoes,
+            recorder=recorder,
+            metrics=self.metrics,
+            clock=clock,
         )
         self._calm: dict[Key, float] = {}
         """Until when a key is left alone whose status was just written, or whose controller asks for a pause."""
@@ -77,7 +90,8 @@ class Loop:
                 client,
                 self.live,
                 unseen=self._unseen,
-                tell=partial(self._tell, interested),
+                echoes=self._echoes,
+                tell=partial(self._tell, [each for each in interested if each.is_woken]),
                 back_off=back_off,
             )
             for sort, interested in interests(controllers).items()
@@ -114,20 +128,32 @@ class Loop:
         return row
 
     def _tell(self, interested: Iterable[Interest], before: Raw | None, after: Raw | None) -> None:
+        changed, mine = after or before or {}, self._echoes.heard(after) if after else None
+        happening = Happening.of(before, after)
         for interest in interested:
-            queue = self.queues[interest.controller.name]
-            rest = 0.0 if interest.is_its_own else interest.controller.settle
+            name = interest.controller.name
+            queue = self.queues[name]
             try:
-                for ref in wakened(interest, before, after, view=self.live, rows=self._rows):
-                    queue.add(ref, after=rest)
+                rest = self._rest(interest, changed)
+                for ref in wakened(interest, happening, view=self.live, rows=self._rows):
+                    key = (name, ref)
+                    if key != mine and not self._echoes.is_put_aside(key, changed, due=self._time() + rest):
+                        queue.add(ref, after=rest)
                 if after is not None and interest.owns and is_last_to_end(before, after, self.live):
                     # Somebody waits for this, and nothing more can come with it.
                     for ref in owners(interest.controller, after, self._rows):
-                        self._calm.pop((interest.controller.name, ref), None)
+                        self._calm.pop((name, ref), None)
                         queue.add(ref)
             except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, must not end the watch
-                changed = Ref.of(after or before or {})
-                self._fault(interest.controller, error, f"when {changed.kind} {changed.name} changed")
+                ref = Ref.of(changed)
+                self._fault(interest.controller, error, f"when {ref.kind} {ref.name} changed")
+
+    def _rest(self, interest: Interest, changed: Raw) -> float:
+        """Seconds that a change may wait before it is looked at."""
+        controller = interest.controller
+        if not interest.is_its_own:
+            return controller.settle
+        return 0.0 if controller.ripe is at_once else controller.ripe(changed, self._clock.now()).total_seconds()
 
     async def _work(self, controller: Controller) -> None:
         queue = self.queues[controller.name]
@@ -159,7 +185,7 @@ class Loop:
             return
         try:
             decision = self._batched(key, controller.reconcile(raw, self.live, self._clock.now()))
-            failed = await self._actor.act(controller, ref, decision)
+            failed = await self._act(controller, ref, decision) if decision.actions else None
         except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, must not take the others down
             self._fault(controller, error, f"at {ref.kind} {ref.namespace}/{ref.name}")
             queue.retry(ref)
@@ -179,6 +205,18 @@ class Loop:
         if decision.again is not None:
             # Who wants to look again at once would keep everybody else from it.
             queue.add(ref, after=max(decision.again.total_seconds(), CALM))
+
+    async def _act(self, controller: Controller, ref: Ref, decision: Decision) -> Failure | None:
+        """Carry out a Decision; who asks for a look meanwhile is heard after it, unless it is an echo of it."""
+        key, final = (controller.name, ref), False
+        self._echoes.begin(key)
+        try:
+            failed = await self._actor.act(controller, ref, decision)
+            final = decision.final and failed is None
+            return failed
+        finally:
+            for due in self._echoes.end(key, final=final):
+                self.queues[controller.name].add(ref, after=max(0.0, due - self._time()))
 
     def _batched(self, key: Key, decision: Decision) -> Decision:
         """The Decision, its status left to the next look where what is made now will change it again, but only once."""

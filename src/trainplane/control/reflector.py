@@ -12,6 +12,7 @@ from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.cluster.client import Change, Client, Happened
 from trainplane.cluster.errors import ApiError, Gone, NotFound
+from trainplane.control.echoes import Echoes
 from trainplane.control.live import Live, trimmed
 from trainplane.control.queue import BackOff
 from trainplane.control.unseen import Unseen
@@ -48,6 +49,7 @@ class Reflector:
         *,
         unseen: Unseen,
         tell: Tell,
+        echoes: Echoes | None = None,
         back_off: BackOff | None = None,
     ) -> None:
         self.scope = scope
@@ -58,6 +60,7 @@ class Reflector:
         self._client = client
         self._live = live
         self._unseen = unseen
+        self._echoes = echoes
         self._tell = tell
         self._back_off = back_off or BackOff()
         self._sort = (scope.kind.group, scope.kind.kind)
@@ -123,6 +126,8 @@ class Reflector:
         """Let the View have exactly these objects of the kind."""
         new = [(self._whole(raw), source) for raw, source in items]
         there = {Ref.of(raw) for raw, _ in new}
+        if self._echoes:
+            self._echoes.listed(self._sort)
         for ref in self._live.refs(*self._sort):
             if ref not in there:
                 self._gone(ref)

@@ -55,10 +55,9 @@ class Unseen:
     def wrote(self, key: Key, raw: Raw) -> None:
         """An object was written for a key; this is what the API answered."""
         ref, version = Ref.of(raw), str(look(raw, "metadata", "resourceVersion") or "")
-        sort = (ref.group, ref.kind)
-        # A kind that nobody watches never comes back.
-        if sort not in self._revisions or not version.isdigit() or int(version) <= self._revisions[sort]:
+        if not self.is_ahead(ref, version):
             return
+        sort = (ref.group, ref.kind)
         debt = self._debt(key)
         debt.versions[sort] = max(int(version), debt.versions.get(sort, 0))
         self._count += 1
@@ -67,6 +66,11 @@ class Unseen:
         if len(waiting) > 2 * len(self._debts) + _SLACK:
             waiting[:] = [entry for entry in waiting if self._is_owed(sort, entry[0], entry[2])]
             heapq.heapify(waiting)
+
+    def is_ahead(self, ref: Ref, version: str) -> bool:
+        """Whether an object of this version is still to come; one of a kind that nobody watches never does."""
+        seen = self._revisions.get((ref.group, ref.kind))
+        return seen is not None and version.isdigit() and int(version) > seen
 
     def deleted(self, key: Key, ref: Ref, uid: str) -> None:
         """An object was deleted for a key."""

@@ -12,6 +12,8 @@ from trainplane.reconcile.view import Ref, View, group_of
 
 Sort: TypeAlias = tuple[str, str]
 """A group and a kind."""
+_BELONGING = ("labels", "ownerReferences")
+_GOING = ("deletionTimestamp", "finalizers")
 _ENDS = ("Complete", "Completed", "Failed")
 """The conditions with which Jobs and JobSets end."""
 
@@ -23,6 +25,11 @@ class Interest(NamedTuple):
     is_its_own: bool
     owns: bool
     wakes: tuple[Wake, ...]
+
+    @property
+    def is_woken(self) -> bool:
+        """Whether a change means anything to it, and it does not just want to see the kind."""
+        return bool(self.is_its_own or self.owns or self.wakes)
 
 
 def interests(controllers: Iterable[Controller]) -> dict[Sort, list[Interest]]:
@@ -36,22 +43,38 @@ def interests(controllers: Iterable[Controller]) -> dict[Sort, list[Interest]]:
     return found
 
 
-def wakened(
-    interest: Interest, before: Raw | None, after: Raw | None, *, view: View, rows: Mapping[Sort, Kind]
-) -> Iterator[Ref]:
-    """What wants a look after this change: the object itself, its owner, and whom the watches name.
+class Happening(NamedTuple):
+    """A change of an object, read once for everybody who cares for its kind."""
 
-    An object that changed its owners or labels wakes those it belonged to as well.
-    """
-    for raw in (after, before if after is None or _moved(before, after) else None):
-        if raw is None:
-            continue
-        if interest.is_its_own and (after is None or interest.controller.cares(raw, view)):
+    states: tuple[Raw, ...]
+    """The object as it is; as it was, where it is gone or has changed its owners or labels: those wake as well."""
+    gone: bool
+    is_turn: bool
+    """Whether it came, went, began to go, or changed its labels, owners or finalizers."""
+
+    @classmethod
+    def of(cls, before: Raw | None, after: Raw | None) -> "Happening":
+        """What happened to an object."""
+        if after is None or before is None:
+            there = after or before
+            return cls((there,) if there else (), after is None, is_turn=True)
+        new, old = after["metadata"], before["metadata"]
+        if any(old.get(field) != new.get(field) for field in _BELONGING):
+            return cls((after, before), gone=False, is_turn=True)
+        return cls((after,), gone=False, is_turn=any(old.get(field) != new.get(field) for field in _GOING))
+
+
+def wakened(interest: Interest, happening: Happening, *, view: View, rows: Mapping[Sort, Kind]) -> Iterator[Ref]:
+    """What wants a look after a change: the object itself, its owner, and whom the watches name."""
+    controller = interest.controller
+    for raw in happening.states:
+        if interest.is_its_own and (happening.gone or controller.cares(raw, view)):
             yield Ref.of(raw)
         if interest.owns:
-            yield from owners(interest.controller, raw, rows)
-        for wake in interest.wakes:
-            yield from wake(raw, view)
+            yield from owners(controller, raw, rows)
+        if happening.is_turn or not controller.turns:
+            for wake in interest.wakes:
+                yield from wake(raw, view)
 
 
 def owners(controller: Controller, raw: Raw, rows: Mapping[Sort, Kind]) -> Iterator[Ref]:
@@ -77,8 +100,3 @@ def is_over(raw: Raw) -> bool:
     """Whether a pod, a Job or a JobSet has ended, well or not."""
     status = raw.get("status") or {}
     return status.get("phase") in (SUCCEEDED, FAILED) or any(is_true(status, type_) for type_ in _ENDS)
-
-
-def _moved(before: Raw | None, after: Raw) -> bool:
-    fields = ("labels", "ownerReferences")
-    return before is not None and any(before["metadata"].get(f) != after["metadata"].get(f) for f in fields)

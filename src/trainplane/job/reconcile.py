@@ -52,7 +52,17 @@ def reconcile(job: Raw, view: View, now: datetime) -> Decision:
         actions += [SetStatus(Ref.of(job), status, metadata.get("uid", ""), version), *events(job, status, tally)]
     actions += removed(job, tally, outcome)
     actions += made(job, outcome.moves.make)
-    return Decision.of(actions, again=soonest(outcome, status, job=job, started=started, now=now))
+    again = soonest(outcome, status, job=job, started=started, now=now)
+    return Decision.of(actions, again=again, final=is_foreseen(job, outcome, status, actions))
+
+
+def is_foreseen(job: Raw, outcome: Outcome, status: Raw, actions: Iterable[Action]) -> bool:
+    """Whether the status tells of everything that is done with it: no pod is counted or let go after it is written."""
+    if outcome.end is not None or status["uncountedTerminatedPods"]:
+        return False
+    # Of pods that are made later only those count that are seen.
+    begins = not (job.get("status") or {}).get("startTime")
+    return all(isinstance(one, SetStatus | Record) or (begins and isinstance(one, Create)) for one in actions)
 
 
 def seen(job: Raw, pods: tuple[Raw, ...], now: datetime) -> Tally:

@@ -59,7 +59,8 @@ def decided(jobset: Raw, view: View, now: datetime, *, restart_job: bool, elasti
     else:
         made, said = run(jobset, view, children, said, now=now, restart_job=restart_job, elastic_jobset=elastic_jobset)
         actions += made
-    return Decision.of([*actions, *said.actions(jobset)])
+    # Where only the counts of its Jobs are told, a look at them as they were told finds nothing new.
+    return Decision.of([*actions, *said.actions(jobset)], final=not actions and not said.told)
 
 
 def begun(jobset: Raw, said: Outcome, now: datetime) -> Outcome:

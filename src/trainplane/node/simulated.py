@@ -163,7 +163,7 @@ def play(pod: Raw, view: View, now: datetime) -> Decision:
     status, when = step(pod, view, host=host_of(node), now=now)
     again = None if when is None else max(when - now, timedelta(0))
     version = pod["metadata"].get("resourceVersion", "")
-    return Decision.of([SetStatus(ref, status, uid, version)] if status != old else [], again=again)
+    return Decision.of([SetStatus(ref, status, uid, version)] if status != old else [], again=again, final=True)
 
 
 def stop(pod: Raw, now: datetime) -> Decision:
@@ -190,6 +190,14 @@ def is_simulated(node: Raw) -> bool:
 def is_lost(node: Raw) -> bool:
     """Whether a simulated node is to be silent."""
     return (node["metadata"].get("annotations") or {}).get(LOST) == "true"
+
+
+def is_at_work(pod: Raw, _view: View) -> bool:
+    """Whether a pod has a node, and something will still become of it."""
+    going = pod["metadata"].get("deletionTimestamp")
+    return bool(pod["spec"].get("nodeName")) and (
+        bool(going) or look(pod, "status", "phase") not in (SUCCEEDED, FAILED)
+    )
 
 
 def host_of(node: Raw) -> str:
@@ -221,7 +229,7 @@ def simulated(count: int, size: Size | None = None) -> tuple[Controller, ...]:
         group="",
         kind="Pod",
         reconcile=play,
-        cares=lambda pod, _view: bool(look(pod, "spec", "nodeName")),
+        cares=is_at_work,
         watches=((("", "Node"), on_node), (("", "ConfigMap"), waiting), (("", "Secret"), waiting)),
         reports_as="kubelet",
     )

@@ -1,7 +1,7 @@
 """Controller: a row of the table of those who decide, and how a change of one object wakes another."""
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 import msgspec
@@ -20,9 +20,18 @@ Cares: TypeAlias = Callable[[Raw, View], bool]
 """Whether there may be anything to do about an object of the controller's kind that has changed."""
 
 
+Ripe: TypeAlias = Callable[[Raw, datetime], timedelta]
+"""How long nothing is to be done about an object of the controller's kind that has changed, however it changes."""
+
+
 def always(_raw: Raw, _view: View) -> bool:
     """Every change wants a look."""
     return True
+
+
+def at_once(_raw: Raw, _now: datetime) -> timedelta:
+    """Every change is looked at when it comes."""
+    return timedelta(0)
 
 
 class Controller(msgspec.Struct, frozen=True):
@@ -42,6 +51,10 @@ class Controller(msgspec.Struct, frozen=True):
     """(group, kind) of what it looks at besides, without being woken by a change there."""
     cares: Cares = always
     """Asked before an object of its kind is looked at for its own sake: of most pods most controllers want nothing."""
+    ripe: Ripe = at_once
+    """Asked when an object of its kind has changed: what goes by its age is looked at when that is reached."""
+    turns: bool = False
+    """Its watches tell only of objects that come, go, begin to go, or change their labels, owners or finalizers."""
     pause: float = 0.0
     """Seconds between two looks at one object, so that what changes at once is looked at once."""
     settle: float = 0.0

@@ -52,6 +52,10 @@ class View:
         """The object, or None where there is none."""
         return self._objects.get(ref)
 
+    def has(self, ref: Ref) -> bool:
+        """Whether there is such an object."""
+        return ref in self._objects
+
     def all(self, group: str, kind: str, *, namespace: str | None = None) -> Iterator[Raw]:
         """Every object of a kind, in one namespace or in all."""
         for raw in self._by_kind.get((group, kind), ()):

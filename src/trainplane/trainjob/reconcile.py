@@ -132,7 +132,9 @@ def reconcile(
     kept_for = expiry(job, status, now)
     if kept_for is not None and kept_for <= timedelta(0):
         actions.append(Delete(Ref.of(job), job["metadata"].get("uid", "")))
-    return Decision.of(actions, again=soonest(left, kept_for, wanted.again, asked.again))
+    # Its own status is made from everything but itself.
+    final = not wanted.actions and trouble is None and all(isinstance(one, SetStatus) for one in actions)
+    return Decision.of(actions, again=soonest(left, kept_for, wanted.again, asked.again), final=final)
 
 
 def is_told(trouble: Trouble, job: Raw, view: View) -> bool:
@@ -291,7 +293,7 @@ def of_event(raw: Raw, view: View) -> Iterator[Ref]:
 def named(namespace: str, name: str, view: View) -> Iterator[Ref]:
     """The TrainJob of this name, if there is one."""
     ref = Ref(group_of(API_VERSION), "TrainJob", namespace, name)
-    if view.get(ref):
+    if view.has(ref):
         yield ref
 
 

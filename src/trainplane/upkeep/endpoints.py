@@ -44,7 +44,7 @@ def slices(service: Raw, view: View, now: datetime) -> Decision:  # noqa: ARG001
             actions.append(Delete(Ref.of(there), uid))
         elif there.get("endpoints"):
             actions.append(Patch(Ref.of(there), {"endpoints": []}, uid))
-    return Decision.of(actions, again=resync(service))
+    return Decision.of(actions, again=resync(service), final=True)
 
 
 def resync(service: Raw) -> timedelta | None:
@@ -108,10 +108,11 @@ def endpoints(service: Raw, view: View, now: datetime) -> Decision:  # noqa: ARG
             "ownerReferences": [owner(service)],
         }
         raw = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata, "subsets": subsets}
-        return Decision.of([Create(raw)] if subsets else [], again=resync(service))
+        return Decision.of([Create(raw)] if subsets else [], again=resync(service), final=True)
     if subsets == (there.get("subsets") or []):
         return Decision(again=resync(service))
-    return Decision((Patch(ref, {"subsets": subsets or None}, there["metadata"].get("uid", "")),), resync(service))
+    patch = Patch(ref, {"subsets": subsets or None}, there["metadata"].get("uid", ""))
+    return Decision((patch,), resync(service), final=True)
 
 
 def subset(service: Raw, pods: Sequence[Raw]) -> Iterator[Raw]:
@@ -244,7 +245,7 @@ def before(pod: Raw, view: View) -> Iterator[Ref]:
     name = look(pod, "spec", "subdomain")
     if name and addresses(pod):
         ref = Ref("", "Service", pod["metadata"].get("namespace", ""), name)
-        if view.get(ref) is not None:
+        if view.has(ref):
             yield ref
 
 

@@ -53,6 +53,20 @@ def is_on_node(pod: Raw, _view: View) -> bool:
     return bool(look(pod, "spec", "nodeName")) and look(pod, "status", "phase") not in (SUCCEEDED, FAILED)
 
 
+def is_in_danger(pod: Raw, view: View) -> bool:
+    """Whether a pod may have to leave: a change of a node that is well now wakes its pods."""
+    if not is_on_node(pod, view):
+        return False
+    node = view.get(Ref("", "Node", "", pod["spec"]["nodeName"]))
+    return node is None or not is_well(node)
+
+
+def is_well(node: Raw) -> bool:
+    """Whether a node is ready and sends nobody away."""
+    ready = (condition(node.get("status") or {}, READY) or {}).get("status") == "True"
+    return ready and not any(one.get("effect") == "NoExecute" for one in look(node, "spec", "taints") or ())
+
+
 def without_node(pod: Raw, now: datetime) -> Decision:
     """A pod whose node is gone has failed, and nobody is left to stop its containers: it goes at once."""
     since = look(pod, "status", "startTime") or pod["metadata"].get("creationTimestamp")
@@ -120,9 +134,7 @@ def uid_of(raw: Raw) -> str:
 def on_node(node: Raw, view: View) -> Iterator[Ref]:
     """The pods of a node that is gone, not ready, or sends pods away; those of a node that is well stay asleep."""
     name = node["metadata"]["name"]
-    there = view.get(Ref.of(node)) is not None
-    ready = (condition(node.get("status") or {}, READY) or {}).get("status") == "True"
-    if there and ready and not any(one.get("effect") == "NoExecute" for one in look(node, "spec", "taints") or ()):
+    if view.has(Ref.of(node)) and is_well(node):
         return
     yield from map(Ref.of, view.pods_on(name))
 
@@ -132,7 +144,7 @@ EVICTION = Controller(
     group="",
     kind="Pod",
     reconcile=reconcile,
-    cares=is_on_node,
+    cares=is_in_danger,
     watches=((("", "Node"), on_node),),
     reports_as="taint-eviction-controller",
 )

@@ -189,7 +189,7 @@ def touched(raw: Raw, view: View, *, scopes: Scopes) -> Sequence[Ref]:
     metadata = raw["metadata"]
     references = metadata.get("ownerReferences")
     ref = Ref.of(raw)
-    there = view.get(ref) is not None
+    there = view.has(ref)
     going = metadata.get("deletionTimestamp") or not there
     found = [Ref.of(child) for child in view.owned_by(metadata.get("uid", ""))] if going else []
     if there and (going or (references and is_left(raw, view, scopes))):
@@ -219,5 +219,6 @@ def garbage(kinds: Collection[Kind] = COLLECTED) -> Controller:
         kind="",
         reconcile=partial(collect, scopes=scopes),
         watches=tuple((key, wake) for key in scopes),
+        turns=True,
         reports_as="garbage-collector-controller",
     )

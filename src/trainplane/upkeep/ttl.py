@@ -29,6 +29,12 @@ def expire_event(event: Raw, view: View, now: datetime) -> Decision:  # noqa: AR
     return _gone(event, max(moments) + EVENT_TTL - now) if moments else NOTHING
 
 
+def ripe(event: Raw, now: datetime) -> timedelta:
+    """How long an event is sure to stay: what is told of it again can only let it stay longer."""
+    made = event["metadata"].get("creationTimestamp")
+    return max(moment(made) + EVENT_TTL - now, timedelta(0)) if made else timedelta(0)
+
+
 def expire_job(job: Raw, view: View, now: datetime) -> Decision:
     """A finished Job that another controller manages deleted with its pods ttlSecondsAfterFinished after its end."""
     if not is_anothers(job, view):
@@ -57,7 +63,7 @@ def _gone(raw: Raw, left: timedelta, *, propagation: str = "Background") -> Deci
 
 
 TTL = (
-    Controller(name="ttl-events", group="events.k8s.io", kind="Event", reconcile=expire_event),
+    Controller(name="ttl-events", group="events.k8s.io", kind="Event", reconcile=expire_event, ripe=ripe),
     Controller(name="ttl-jobs", group="batch", kind="Job", reconcile=expire_job, cares=is_anothers),
 )
 """The controllers of what goes by its age."""

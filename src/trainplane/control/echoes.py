@@ -1,0 +1,70 @@
+"""Echoes: what a key wrote itself, told apart from what others write when it comes back by a watch."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from trainplane.api.meta import Raw
+from trainplane.control.unseen import Key, Unseen
+from trainplane.control.waking import Sort
+from trainplane.reconcile.view import Ref
+
+_Version: TypeAlias = tuple[Ref, str]
+"""An object as it was at one time, by its resourceVersion."""
+
+
+@dataclass(slots=True)
+class _Act:
+    """What was written for a key so far, and which changes asked for another look at it meanwhile, and for when."""
+
+    wrote: set[_Version] = field(default_factory=set)
+    asked: list[tuple[_Version, float]] = field(default_factory=list)
+
+
+class Echoes:
+    """The writes of final Decisions on their way back: they want no look at the key that they were made for."""
+
+    def __init__(self, unseen: Unseen) -> None:
+        self._unseen = unseen
+        self._acts: dict[Key, _Act] = {}
+        self._expected: dict[_Version, Key] = {}
+
+    def begin(self, key: Key) -> None:
+        """A Decision about a key is carried out from now on."""
+        self._acts[key] = _Act()
+
+    def wrote(self, key: Key, raw: Raw) -> None:
+        """An object was written for a key; this is what the API answered."""
+        act = self._acts.get(key)
+        if act is not None:
+            act.wrote.add(_version(raw))
+
+    def heard(self, changed: Raw) -> Key | None:
+        """A change has come; returns the key whose own it is and that wants no look for it."""
+        return self._expected.pop(_version(changed), None) if self._expected else None
+
+    def is_put_aside(self, key: Key, changed: Raw, *, due: float) -> bool:
+        """Whether a wish to look at a key is kept until its Decision is carried out: it may be its own doing."""
+        act = self._acts.get(key)
+        if act is None:
+            return False
+        act.asked.append((_version(changed), due))
+        return True
+
+    def end(self, key: Key, *, final: bool) -> list[float]:
+        """A Decision was carried out; returns for when others asked for a look at the key meanwhile."""
+        act = self._acts.pop(key)
+        if not final:
+            return [due for _, due in act.asked]
+        for ref, version in act.wrote:
+            if self._unseen.is_ahead(ref, version):
+                self._expected[ref, version] = key
+        return [due for version, due in act.asked if version not in act.wrote]
+
+    def listed(self, sort: Sort) -> None:
+        """A kind is listed anew: what comes may have the changes of others in it beside our own."""
+        for version in [version for version in self._expected if version[0][:2] == sort]:
+            del self._expected[version]
+
+
+def _version(raw: Raw) -> _Version:
+    return Ref.of(raw), str(raw["metadata"].get("resourceVersion", ""))
