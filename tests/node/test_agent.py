@@ -473,3 +473,27 @@ def test_a_pod_that_does_not_fit_is_rejected(tmp_path: Path) -> None:
         assert ended["status"]["message"].startswith("Pod was rejected: Node didn't have enough resource: cpu")
 
     played(tmp_path, play)
+
+
+def test_a_pod_that_no_node_can_run_is_refused_by_name(tmp_path: Path) -> None:
+    async def play(made: Nodes) -> None:
+        await made.create(pod(containers=[container(script="true")], os={"name": "windows"}))
+        ended = await made.ended()
+        assert (ended["status"]["phase"], ended["status"]["reason"]) == ("Failed", "PodOSNotSupported")
+        assert "the pod is for windows" in ended["status"]["message"]
+
+    played(tmp_path, play)
+
+
+def test_a_container_with_more_on_disk_than_it_may_have_ends(tmp_path: Path) -> None:
+    async def play(made: Nodes) -> None:
+        limited = container(
+            script="head -c 300000 /dev/zero | tr '\\0' x; exec sleep 1000",
+            resources={"limits": {"ephemeral-storage": "100Ki"}},
+        )
+        await made.create(pod(containers=[limited], terminationGracePeriodSeconds=1))
+        ended = await made.ended()
+        assert ended["status"]["reason"] == "Evicted"
+        assert 'exceeded its local ephemeral storage limit "100Ki"' in ended["status"]["message"]
+
+    played(tmp_path, play)

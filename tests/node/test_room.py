@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from trainplane.api.meta import Raw
-from trainplane.node.room import out_of, outgrown, size_limits
+from trainplane.node.room import out_of, outgrown, overfull, size_limits, storage_limits
 
 HAS = {"cpu": "2", "memory": "1Gi", "pods": "3"}
 
@@ -60,3 +60,30 @@ def test_volumes_keep_to_their_limits(tmp_path: Path) -> None:
     assert outgrown(tmp_path, limits) == ""
     (tmp_path / "a" / "y").write_bytes(b"x" * 64 * 1024)
     assert outgrown(tmp_path, limits) == 'Usage of EmptyDir volume "a" exceeds the limit "64Ki".'
+
+
+def test_what_containers_have_on_disk_keeps_to_their_limits(tmp_path: Path) -> None:
+    folder, logs = tmp_path / "pod", tmp_path / "logs"
+    limits = storage_limits(
+        {
+            "spec": {
+                "containers": [
+                    {"name": "a", "resources": {"limits": {"ephemeral-storage": "64Ki"}}},
+                    {"name": "b", "resources": {"limits": {"ephemeral-storage": "64Ki"}}},
+                    {"name": "c"},
+                ]
+            }
+        }
+    )
+    assert limits == {"a": "64Ki", "b": "64Ki"}
+    for place in (folder / "box" / "temporary" / "a", folder / "volumes" / "v", logs / "a"):
+        place.mkdir(parents=True)
+    (folder / "box" / "temporary" / "a" / "x").write_bytes(b"x" * 32 * 1024)
+    assert overfull(folder, logs, limits) == ""
+    (logs / "a" / "0.log").write_bytes(b"x" * 64 * 1024)
+    assert overfull(folder, logs, limits) == 'Container a exceeded its local ephemeral storage limit "64Ki". '
+    (logs / "a" / "0.log").unlink()
+    (folder / "volumes" / "v" / "x").write_bytes(b"x" * 128 * 1024)
+    said = "Pod ephemeral local storage usage exceeds the total limit of containers 128Ki. "
+    assert overfull(folder, logs, limits) == said
+    assert overfull(folder, logs, {}) == ""

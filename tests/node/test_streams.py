@@ -186,6 +186,20 @@ def test_who_attaches_sees_what_comes_and_can_answer(tmp_path: Path, runner: str
     played(tmp_path, play, runner=runner)
 
 
+def test_input_once_ends_with_the_first_who_gave_some(tmp_path: Path, runner: str) -> None:
+    async def play(made: Nodes) -> None:
+        await running(made, container(script="cat; echo over", stdin=True, stdinOnce=True))
+        watching = await made.running.streams.attach(ref("p"))
+        await watching.close()
+        channel = await made.running.streams.attach(ref("p"), stdin=True)
+        await channel.send(b"it\n")
+        await channel.close()
+        assert phase(await made.ended()) == "Succeeded"
+        assert await made.log() == "it\nover\n"
+
+    played(tmp_path, play, runner=runner)
+
+
 def test_a_port_is_reached(tmp_path: Path, runner: str) -> None:
     async def play(made: Nodes) -> None:
         echo = (

@@ -277,3 +277,9 @@ def test_the_group_of_a_volume_may_write_there(tmp_path: Path) -> None:
         assert (path.stat().st_uid, path.stat().st_gid) == (54321, 54322)
         assert stat.S_IMODE(path.stat().st_mode) == mode
     assert (tmp_path / "link").lstat().st_uid == 54321
+
+
+def test_an_empty_folder_of_huge_pages_is_refused_by_name(tmp_path: Path) -> None:
+    volume = {"name": "v", "emptyDir": {"medium": "HugePages"}}
+    with pytest.raises(Missing, match="medium HugePages cannot be made here; use Memory"):
+        make(pod(volume), volume, tmp_path, files=None, view=WORLD, claims=tmp_path, owner=ME)

@@ -18,8 +18,9 @@ from trainplane.control.reflector import Reflector, Scope
 from trainplane.control.unseen import Unseen
 from trainplane.node.heartbeat import Heartbeat
 from trainplane.node.home import Home, log_name
+from trainplane.node.honour import refused
 from trainplane.node.lifecycle import Said
-from trainplane.node.room import out_of, outgrown, size_limits
+from trainplane.node.room import out_of, outgrown, overfull, size_limits, storage_limits
 from trainplane.node.runner import NotStarted
 from trainplane.node.seen import Doom
 from trainplane.node.worker import Worker
@@ -146,22 +147,23 @@ class Agent:
         if look(worker.pod, "status", "startTime") or worker.pod["metadata"].get("deletionTimestamp"):
             return None
         others = [each.pod for each in self.workers.values() if each is not worker and not each.scene.cleared]
-        refusal = out_of(worker.pod, others, self.home.allocatable)
+        refusal = refused(worker.pod) or out_of(worker.pod, others, self.home.allocatable)
         if refusal is None:
             return None
         self._say(worker.pod, Said("Warning", refusal[0], refusal[1]))
         return Doom(refusal[0], f"Pod was rejected: {refusal[1]}", self.home.clock.now())
 
     async def _guard(self) -> None:
-        """End pods whose volumes have outgrown their limits."""
+        """End pods that have more on disk than they may."""
         while True:
             await asyncio.sleep(GUARD)
             for worker in list(self.workers.values()):
-                limits = size_limits(worker.pod)
-                if not limits or worker.scene.doom or not worker.living:
+                limits, storage = size_limits(worker.pod), storage_limits(worker.pod)
+                if not (limits or storage) or worker.scene.doom or not worker.living:
                     continue
-                folder = self.home.folders.pod(worker.uid) / "volumes"
-                message = await asyncio.to_thread(outgrown, folder, limits)
+                folder, logs = self.home.folders.pod(worker.uid), self.home.logs.folder / log_name(worker.pod)
+                message = await asyncio.to_thread(outgrown, folder / "volumes", limits)
+                message = message or await asyncio.to_thread(overfull, folder, logs, storage)
                 if message:
                     self._say(worker.pod, Said("Warning", EVICTED, message))
                     worker.end(Doom(EVICTED, message, self.home.clock.now()))

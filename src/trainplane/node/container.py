@@ -106,7 +106,13 @@ class ContainerRunner:
             "MemoryLimits": Ability("MemoryLimits", True, "Engine", memory),
             "CPULimits": Ability("CPULimits", True, "Engine", "the engine holds limits with control groups"),
         }
-        return [own.get(each.name, each) for each in self._ground.abilities]
+        logins = "podman's own logins are used to pull images, and no Secrets; run podman login as the user of the node"
+        user = "whom an image runs as is not looked at; set runAsUser"
+        less = [
+            Ability("ImagePullSecrets", False, "Engine", logins),
+            Ability("RunAsNonRoot", False, "Engine", user),
+        ]
+        return [*(own.get(each.name, each) for each in self._ground.abilities), *less]
 
     def owner(self, box: Box, *, uid: int | None, gid: int | None) -> tuple[int, int]:
         """The user and group of the host that files must have to be theirs in a pod; an image's user is root."""

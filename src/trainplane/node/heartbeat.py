@@ -21,6 +21,7 @@ from trainplane.cluster.client import Client, Patch
 from trainplane.cluster.errors import AlreadyExists, ApiError, NotFound
 from trainplane.control.record import Clock
 from trainplane.node.devices import GPU, Devices
+from trainplane.node.honour import NOT_HERE
 from trainplane.node.runner import Ability
 
 BEAT = 10.0
@@ -166,7 +167,7 @@ class Heartbeat:
         if problem := self._disk_problem():
             conditions[1] = _condition("DiskPressure", "True", "KubeletHasDiskPressure", problem)
         conditions.append(_condition("Ready", "True", "KubeletReady", "kubelet is posting ready status"))
-        for ability in self._abilities():
+        for ability in (*self._abilities(), NOT_HERE):
             truth = "True" if ability.honoured else "False"
             conditions.append(_condition(ability.name, truth, ability.reason, ability.message))
         sick = [each.id for each in self._devices.devices if not each.healthy]

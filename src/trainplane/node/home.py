@@ -120,6 +120,7 @@ def box_of(pod: Raw, home: Home) -> Box:
         home.folders.pod(metadata["uid"]) / "box",
         node=home.node,
         domain=domain_of(pod),
+        says_full_name=bool(spec.get("setHostnameAsFQDN")),
         job=f"{namespace}/{job_of(pod)}",
         hosts=tuple((each["ip"], tuple(each.get("hostnames") or ())) for each in spec.get("hostAliases") or ()),
         resolver=_resolver(pod),
@@ -133,11 +134,12 @@ def box_of(pod: Raw, home: Home) -> Box:
     )
 
 
-def with_policy(box: Box, view: View) -> Box:
-    """A box as the labels of its namespace let it be."""
+def with_policy(box: Box, view: View, *, pod: Raw) -> Box:
+    """A box as the labels of its namespace let it be; a pod may have users of its own wherever it is."""
     namespace = view.get(Ref("", "Namespace", "", box.pod.namespace))
     labels = look(namespace, "metadata", "labels") or {}
-    return replace(box, egress=box.egress and labels.get(EGRESS) != "none", host_users=labels.get(USERS) == "host")
+    host_users = labels.get(USERS) == "host" and pod["spec"].get("hostUsers") is not False
+    return replace(box, egress=box.egress and labels.get(EGRESS) != "none", host_users=host_users)
 
 
 def cores(quantity: str | int | float | None) -> float | None:
@@ -163,4 +165,5 @@ def _resolver(pod: Raw) -> Resolver:
         tuple(config.get("nameservers") or ()),
         tuple(dict.fromkeys(searches)),
         tuple(f"{name}:{value}" if value else name for name, value in options.items()),
+        knows_cluster=spec.get("dnsPolicy") != "None",
     )

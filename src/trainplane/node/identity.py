@@ -19,16 +19,19 @@ class User(msgspec.Struct, frozen=True):
     no_new_privileges: bool = False
     read_only_root: bool = False
     unconfined: bool = False
+    unmasked: bool = False
 
 
-def user_of(pod: Raw, container: Raw) -> User:
+def user_of(pod: Raw, container: Raw, *, is_root_by_default: bool = False) -> User:
     """As whom a container runs; raises ConfigError where its pod wants what cannot be."""
     whole, own = pod["spec"].get("securityContext") or {}, container.get("securityContext") or {}
     both = {**whole, **{key: value for key, value in own.items() if value is not None}}
     uid = both.get("runAsUser")
+    about = f'(pod: "{identity(pod)}", container: {container["name"]})'
     if both.get("runAsNonRoot") and uid == 0:
-        about = f'(pod: "{identity(pod)}", container: {container["name"]})'
         raise ConfigError(f"container's runAsUser breaks non-root policy {about}")
+    if both.get("runAsNonRoot") and uid is None and is_root_by_default:
+        raise ConfigError(f"container has runAsNonRoot and image will run as root {about}")
     profile = both.get("seccompProfile") or {}
     if profile.get("type") == "Localhost":
         where = f"seccompProfile {profile.get('localhostProfile', '')}"
@@ -47,4 +50,5 @@ def user_of(pod: Raw, container: Raw) -> User:
         no_new_privileges=own.get("allowPrivilegeEscalation") is False,
         read_only_root=bool(own.get("readOnlyRootFilesystem")),
         unconfined=profile.get("type") == "Unconfined",
+        unmasked=own.get("procMount") == "Unmasked",
     )

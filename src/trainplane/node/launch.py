@@ -15,7 +15,7 @@ from trainplane.api.raw import look
 from trainplane.api.ref import Ref
 from trainplane.cluster.errors import NotFound
 from trainplane.node import content, devices, environment, volumes
-from trainplane.node.home import HOME, OUTPUT, WORK, Home, cores, hostname_of, job_of, octets
+from trainplane.node.home import HOME, OUTPUT, WORK, Home, box_of, cores, job_of, octets, with_policy
 from trainplane.node.identity import user_of
 from trainplane.node.images import Place, place
 from trainplane.node.runner import CONTAINER, CREATE_ERROR, Box, Image, Mount, NotStarted, Program
@@ -157,9 +157,10 @@ def program(pod: Raw, container: Raw, home: Home, *, view: View, made: Furnished
     image = container.get("image") or ""
     where = place(image, home.images, has_engine=home.runner.name == CONTAINER)
     name = container["name"]
-    user = user_of(pod, container)
+    box = with_policy(box_of(pod, home), view, pod=pod)
+    user = user_of(pod, container, is_root_by_default=box.host_users and not where.is_image)
     around = environment.Surroundings(view, home.allocatable, home.api_host, home.api_port)
-    own = environment.environment(pod, container, around, hostname=hostname_of(pod))
+    own = environment.environment(pod, container, around, hostname=box.nodename)
     taken = home.devices.take(pod["metadata"]["uid"], name, gpus_of(container))
     env = {**_defaults(container, home, where), **(devices.variables(taken) if home.devices.capacity else {}), **own}
     argv = environment.command(container, env)
@@ -192,6 +193,7 @@ def program(pod: Raw, container: Raw, home: Home, *, view: View, made: Furnished
         add_capabilities=user.add,
         drop_capabilities=user.drop,
         no_new_privileges=user.no_new_privileges,
+        unmasked=user.unmasked,
         unconfined=user.unconfined,
         cpus=cores(limits.get("cpu")),
         memory=octets(limits.get("memory")),

@@ -49,12 +49,15 @@ _NOT_HERE = (
     ("ProcessIsolation", "pods see the host's processes and files"),
     ("VolumeMounts", "volumes are folders whose places are written into commands and variables"),
     ("RunAsUser", "every container runs as the user who runs Trainplane"),
+    ("RunAsNonRoot", "every container runs as the user who runs Trainplane, root or not"),
     ("Capabilities", "containers have the capabilities of the user who runs Trainplane"),
     ("ReadOnlyRootFilesystem", "containers can write wherever the user who runs Trainplane can"),
     ("CPULimits", "containers use as many cores as there are"),
     ("NoNewPrivileges", "allowPrivilegeEscalation is not looked at"),
     ("Seccomp", "containers make every call of the kernel that the user who runs Trainplane may"),
     ("FSGroup", "volumes belong to the user who runs Trainplane"),
+    ("Sysctls", "the kernel's settings are the whole machine's"),
+    ("NameLookup", "names are looked up as this machine does it; hostAliases and dnsConfig change nothing"),
     ("HostNetwork", "every pod is in the host's network, at an address of the loopback"),
 )
 _REMEDY = "for isolation run on Linux with user namespaces enabled"

@@ -11,7 +11,8 @@ from trainplane.api.quantity import ZERO, Amount, parse, total
 from trainplane.api.raw import look
 from trainplane.api.requests import pod_requests
 
-_COUNTED = ("cpu", "memory", "ephemeral-storage", "pods")
+STORAGE = "ephemeral-storage"
+_COUNTED = ("cpu", "memory", STORAGE, "pods")
 
 
 def out_of(pod: Raw, others: Iterable[Raw], allocatable: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -47,6 +48,26 @@ def outgrown(folder: Path, limits: Mapping[str, str]) -> str:
     for name, limit in limits.items():
         if _size(folder / name) > parse(limit).value():
             return f'Usage of EmptyDir volume "{name}" exceeds the limit "{limit}".'
+    return ""
+
+
+def storage_limits(pod: Raw) -> dict[str, str]:
+    """The containers of a pod that may have only so much on disk, and how much."""
+    limits = ((each["name"], look(each, "resources", "limits", STORAGE)) for each in pod["spec"]["containers"])
+    return {name: str(limit) for name, limit in limits if limit is not None}
+
+
+def overfull(folder: Path, logs: Path, limits: Mapping[str, str]) -> str:
+    """What is to be said of a pod whose containers have more on disk than they may, or "" where that is not so.
+
+    What is kept for later is not counted: it is nobody's for a time. What lies in memory is counted as that.
+    """
+    for name, limit in limits.items():
+        if _size(folder / "box" / "temporary" / name) + _size(logs / name) > parse(limit).value():
+            return f'Container {name} exceeded its local ephemeral storage limit "{limit}". '
+    most = total([{STORAGE: parse(limit)} for limit in limits.values()]).get(STORAGE, ZERO)
+    if limits and _size(folder) + _size(logs) > most.value():
+        return f"Pod ephemeral local storage usage exceeds the total limit of containers {most}. "
     return ""
 
 

@@ -22,9 +22,11 @@ class Resolver(msgspec.Struct, frozen=True):
     """How a pod looks up names besides the cluster's own, as /etc/resolv.conf says it."""
 
     nameservers: tuple[str, ...] = ()
-    """None: the Runner's own, which knows what `Runner.resolve` was told."""
+    """After the Runner's own, which knows what `Runner.resolve` was told."""
     searches: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    knows_cluster: bool = True
+    """Whether the Runner's own name server is asked at all."""
 
 
 class Box(msgspec.Struct, frozen=True):
@@ -38,6 +40,8 @@ class Box(msgspec.Struct, frozen=True):
     node: str = ""
     domain: str = ""
     """Of the pod's full name, such as `digits.default.svc.cluster.local`; "" where it has no subdomain."""
+    says_full_name: bool = False
+    """Whether its host name is the full one."""
     job: str = ""
     """What tells apart jobs whose pods look for each other at a port: namespace and name of the job, or of the pod."""
     hosts: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -55,6 +59,11 @@ class Box(msgspec.Struct, frozen=True):
     cpus: float | None = None
     memory: int | None = None
     """Limits of all containers together, in cores and bytes; None is as much as there is."""
+
+    @property
+    def nodename(self) -> str:
+        """What `hostname` says in it."""
+        return f"{self.hostname}.{self.domain}" if self.says_full_name and self.domain else self.hostname
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -106,6 +115,8 @@ class Program(msgspec.Struct, frozen=True):
     drop_capabilities: frozenset[str] = frozenset()
     """Names as the API has them, such as NET_RAW or ALL."""
     no_new_privileges: bool = False
+    unmasked: bool = False
+    """Whether it sees all of /proc; only where its users are not the host's."""
     unconfined: bool = False
     """Whether it may make every call of the kernel, and not just those that stay within a container."""
     cpus: float | None = None

@@ -151,9 +151,11 @@ class ExecChannel:
 class AttachChannel:
     """A container's own process, watched from now on; what falls behind is lost to the watcher, not to the log."""
 
-    def __init__(self, living: Living, runner: Runner) -> None:
+    def __init__(self, living: Living, runner: Runner, *, feeds: bool) -> None:
+        """`feeds` says whether the one who watches has input for it."""
         self._living = living
         self._runner = runner
+        self._feeds = feeds
         self._inbox = _Inbox()
         self._is_over = False
         self._tap: Callable[[int, bytes], None] = self._take
@@ -190,9 +192,11 @@ class AttachChannel:
         return self._inbox.take()
 
     async def close(self) -> None:
-        """Watch no more."""
+        """Watch no more; a container that takes input from the first who comes gets no more of it."""
         self._is_over = True
         self._living.writer.taps.discard(self._tap)
+        if self._feeds and self._living.container.get("stdinOnce") and self._living.ends.feed:
+            self._living.ends.feed.close()
 
     def _take(self, stream: int, data: bytes) -> None:
         if data and len(self._inbox) < 16 * MOST:

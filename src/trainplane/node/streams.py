@@ -68,7 +68,7 @@ class NodeStreams:
             raise BadRequest("the container has no terminal; set tty in its spec, or attach without one")
         if stdin and living.ends.feed is None:
             raise BadRequest("the container takes no input; set stdin in its spec, or attach without it")
-        return AttachChannel(living, agent.home.runner)
+        return AttachChannel(living, agent.home.runner, feeds=stdin)
 
     async def port_forward(self, pod: Ref, port: int) -> Channel:
         """Reach a port of a pod."""

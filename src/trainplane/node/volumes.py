@@ -88,6 +88,8 @@ def make(pod: Raw, volume: Raw, folder: Path, *, files: Files | None, view: View
     elif look(volume, "emptyDir", "medium") == "Memory":
         limit = look(volume, "emptyDir", "sizeLimit")
         return Source(None, size=parse(limit).value() if limit is not None else None)
+    elif medium := look(volume, "emptyDir", "medium"):
+        raise Missing(f"an emptyDir of medium {medium} cannot be made here; use Memory, or leave the medium out")
     elif not any(volume.get(key) is not None for key in HERE) and set(volume) - {"name"}:
         kinds = ", ".join(sorted(set(volume) - {"name"}))
         raise Missing(f"volumes of kind {kinds} cannot be mounted here; use hostPath or a persistentVolumeClaim")

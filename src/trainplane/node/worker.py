@@ -144,9 +144,10 @@ class Worker:
             for container in containers(self.pod):
                 home.devices.take(self.uid, container["name"], launch.gpus_of(container))
             self._view = await launch.look_up(self.pod, home)
-            self.box = with_policy(self.box, self._view)
+            self.box = with_policy(self.box, self._view, pod=self.pod)
             self._made = await launch.furnish(self.pod, home, self._view, box=self.box)
-            self._say_once(tuple(not_honoured(self.pod, home.runner.abilities)))
+            abilities, host_users = home.runner.abilities, self.box.host_users
+            self._say_once(tuple(not_honoured(self.pod, abilities, host_users=host_users)))
             self.box.folder.mkdir(parents=True, exist_ok=True)
             addresses = await home.runner.make(self.box)
         except NoDevice as error:

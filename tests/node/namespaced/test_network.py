@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.node.namespaced.boxes import links_of_pods, town, until
+from tests.node.namespaced.boxes import links_of_pods, once, town, until
 from tests.patience import PATIENCE
 from trainplane.node.runner import NotStarted, Resolver
 
@@ -193,15 +193,29 @@ def test_dialling_a_port_where_nobody_listens_is_refused(tmp_path: Path) -> None
     asyncio.run(story())
 
 
-def test_a_pod_may_name_its_own_resolver(tmp_path: Path) -> None:
-    async def story() -> str:
-        async with town(tmp_path) as here:
-            own = Resolver(nameservers=("192.0.2.53",), searches=("example.com",), options=("ndots:2",))
-            pod = await here.pod("p", "cat", "/etc/resolv.conf", box={"resolver": own})
-            await pod.end()
-            return pod.text
+@pytest.mark.parametrize("knows_cluster", [True, False])
+def test_a_pod_may_name_its_own_resolver(tmp_path: Path, knows_cluster: bool) -> None:
+    own = Resolver(("192.0.2.53",), searches=("example.com",), options=("ndots:2",), knows_cluster=knows_cluster)
+    _, text = asyncio.run(once(tmp_path, "cat", "/etc/resolv.conf", box={"resolver": own}))
+    servers = ["10.244.0.1", "192.0.2.53"] if knows_cluster else ["192.0.2.53"]
+    lines = ["search example.com", *(f"nameserver {server}" for server in servers), "options ndots:2"]
+    assert text.splitlines() == lines
 
-    assert asyncio.run(story()) == "search example.com\nnameserver 192.0.2.53\noptions ndots:2\n"
+
+def test_a_pod_may_be_called_by_its_full_name(tmp_path: Path) -> None:
+    code = "import socket; print(socket.gethostname(), socket.getfqdn(), open('/etc/hostname').read().strip())"
+
+    async def story() -> tuple[str, str]:
+        async with town(tmp_path) as here:
+            pod = await here.python("p", code, box={"says_full_name": True})
+            await pod.end()
+            long = here.box("p" * 60, says_full_name=True)
+            with pytest.raises(NotStarted, match="64 at most; use shorter names, or leave setHostnameAsFQDN out"):
+                await here.make(long)
+            return pod.text, pod.box.domain
+
+    text, domain = asyncio.run(story())
+    assert text.split() == [f"p.{domain}"] * 3
 
 
 def test_sysctls_are_the_pods_own_or_refused(tmp_path: Path) -> None:

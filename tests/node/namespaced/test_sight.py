@@ -285,6 +285,12 @@ def test_the_machines_switches_can_be_seen_and_not_turned(tmp_path: Path) -> Non
     assert text == "seen\n"
 
 
+def test_a_pod_with_users_of_its_own_may_see_all_of_proc(tmp_path: Path) -> None:
+    script = "test -f /proc/interrupts && echo seen"
+    _, text = asyncio.run(once(tmp_path, "sh", "-c", script, unmasked=True))
+    assert text == "seen\n"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
 def test_a_device_that_a_root_of_the_host_makes_is_none(tmp_path: Path) -> None:
     script = "for folder in /dev /tmp /run /dev/shm; do mknod $folder/mine c 1 3 && echo x > $folder/mine; done"

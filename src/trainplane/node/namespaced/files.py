@@ -35,13 +35,14 @@ def hosts(box: Box, addresses: Sequence[str]) -> str:
 def searches(box: Box) -> tuple[str, ...]:
     """What is tried behind a name that is not a full one."""
     own = (f"{box.pod.namespace}.svc.cluster.local", "svc.cluster.local", "cluster.local")
-    return box.resolver.searches or (() if box.resolver.nameservers else own)
+    return box.resolver.searches or (own if box.resolver.knows_cluster else ())
 
 
 def resolv_conf(box: Box, *, gateway: str) -> str:
-    """/etc/resolv.conf: the pods' name server, unless the pod names others."""
+    """/etc/resolv.conf: the pods' name server, unless the pod wants none of it, and those that the pod names."""
     lines = [f"search {' '.join(searches(box))}"] if searches(box) else []
-    lines += [f"nameserver {server}" for server in box.resolver.nameservers or (gateway,)]
+    servers = (*((gateway,) if box.resolver.knows_cluster else ()), *box.resolver.nameservers)
+    lines += [f"nameserver {server}" for server in servers]
     lines.append(f"options {' '.join(box.resolver.options or ('ndots:5', 'timeout:2', 'attempts:3'))}")
     return "".join(f"{line}\n" for line in lines)
 
@@ -57,7 +58,7 @@ def all_files(
         named = {"hosts": hosts(box, addresses), "resolv.conf": resolv_conf(box, gateway=gateway)}
     return {
         **named,
-        "hostname": f"{box.hostname}\n",
+        "hostname": f"{box.nodename}\n",
         "nsswitch.conf": _NSSWITCH,
         "passwd": identity.passwd(_lines("/etc/passwd"), uid=uid, gid=gid),
         "group": identity.group(_lines("/etc/group"), gid=gid, groups=groups),

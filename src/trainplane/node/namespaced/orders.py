@@ -156,7 +156,7 @@ class Orders:
             "temporary": places,
             "devices": list(program.devices),
             "shm": None,
-            "masked": True,
+            "masked": box.host_users or not program.unmasked,
             "privileged": program.privileged,
             "mounts": mounts,
             "read_only": program.read_only_root,

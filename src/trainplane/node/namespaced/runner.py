@@ -38,6 +38,8 @@ from trainplane.node.runner import (
 _REASONS = {minder.START: START_ERROR, minder.CREATE: CREATE_ERROR}
 _EXITS = 4096
 _TRIAL = "trial"
+_LONGEST_NAME = 64
+"""Of a host; the kernel takes no more."""
 _SYSCTLS = ("net.", "kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
 """Those that belong to a namespace; all others are the whole machine's."""
 
@@ -185,6 +187,9 @@ class NamespacedRunner:
         """Make a box: namespaces for network, names and shared memory, with an address."""
         if foreign := [name for name in box.sysctls if not name.startswith(_SYSCTLS)]:
             raise NotStarted(CREATE_ERROR, f"a pod has no sysctl {', '.join(foreign)} of its own; remove it")
+        if len(box.nodename) > _LONGEST_NAME:
+            too_long = f"the full name {box.nodename} has {len(box.nodename)} letters, and a host has {_LONGEST_NAME}"
+            raise NotStarted(CREATE_ERROR, f"{too_long} at most; use shorter names, or leave setHostnameAsFQDN out")
         try:
             addresses = (_host_address() if box.host_network else self._addresses.take(),)
         except OSError as error:
@@ -199,7 +204,7 @@ class NamespacedRunner:
             await self._server.ask(
                 "make",
                 uid=box.uid,
-                hostname=box.hostname[:63],
+                hostname=box.nodename,
                 ip="" if box.host_network else made.addresses[0],
                 sysctls=dict(box.sysctls),
                 shares_processes=box.share_processes,
