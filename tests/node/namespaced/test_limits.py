@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.node.namespaced.boxes import Town, honoured, town
-from trainplane.node.namespaced.cgroups import find, remove
+from trainplane.node.namespaced.cgroups import Limits, find, remove
 from trainplane.node.namespaced.leftovers import label
 from trainplane.node.namespaced.places import Places
 
@@ -126,6 +126,20 @@ def test_removing_a_group_ends_what_is_in_it(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -9
     assert found == ["pod"]
     assert not any(Path(folder).exists() for folder in groups.folders)
+
+
+def test_a_machine_that_has_less_itself_gives_what_it_has(tmp_path: Path) -> None:
+    groups = find(label(tmp_path))
+    cpu = groups and groups.describe().get("folders", {}).get("cpu")
+    if not groups or not cpu:
+        pytest.skip("only control groups of version 1 refuse more than the groups above them have")
+    try:
+        Path(cpu, "cpu.cfs_quota_us").write_text("20000", encoding="ascii")
+        groups.make("pod", Limits(cpus=1.0))
+        assert Path(cpu, "pod").is_dir()
+    finally:
+        for folder in groups.folders:
+            remove(folder)
 
 
 def test_cores_are_shared_out_evenly() -> None:

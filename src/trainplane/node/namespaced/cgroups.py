@@ -1,6 +1,7 @@
 """Limits by control groups: version 2 where it is delegated, version 1 where it can be written, else none."""
 
 import contextlib
+import errno
 import os
 import signal
 import time
@@ -12,7 +13,7 @@ PERIOD = 100_000
 _PREFIX = "trainplane-"
 _ASIDE = "-own"
 _CONTROLLERS = ("memory", "cpu", "cpuacct", "pids")
-_REMOVAL_SECONDS = 2.0
+_REMOVAL_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ class Version1:
             path = f"{self._folders['cpu']}/{name}"
             if limits.cpus is not None:
                 _write(f"{path}/cpu.cfs_period_us", str(PERIOD))
-                _write(f"{path}/cpu.cfs_quota_us", str(max(1000, int(limits.cpus * PERIOD))))
+                _write_unless_less(f"{path}/cpu.cfs_quota_us", str(max(1000, int(limits.cpus * PERIOD))))
             if limits.request:
                 _write(f"{path}/cpu.shares", str(max(2, int(limits.request * 1024))))
 
@@ -196,6 +197,15 @@ def restored(description: Mapping[str, Any] | None) -> Cgroups | None:
     if description["version"] == 1:
         return Version1(description["folders"])
     return Version2(description["folder"], description["controllers"])
+
+
+def _write_unless_less(file: str, text: str) -> None:
+    """Write a limit; one that is above those of the groups around it is refused, and holds by theirs."""
+    try:
+        _write(file, text)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
 
 
 def _mounts() -> Iterator[tuple[str, str, set[str]]]:
