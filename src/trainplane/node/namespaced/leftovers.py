@@ -12,7 +12,7 @@ from typing import Any
 
 from trainplane.node.namespaced import cgroups
 
-_WAIT_SECONDS = 5.0
+_WAIT_SECONDS = 30.0
 
 
 def label(folder: Path) -> str:
