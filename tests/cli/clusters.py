@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
 from pathlib import Path
@@ -125,12 +125,16 @@ class Clusters:
     def end(self) -> None:
         """End what still runs: only processes that were started here, and by their numbers."""
         # Folders of pods come and go while we look.
-        records = [Path(root, "up.json") for root, _, names in os.walk(self.home) if "up.json" in names]
-        recorded = {json.loads(record.read_text())["pid"] for record in records}
+        recorded = set()
+        for root, _, names in os.walk(self.home):
+            if "up.json" in names:
+                with suppress(FileNotFoundError):
+                    recorded.add(json.loads(Path(root, "up.json").read_text())["pid"])
         ours = [pid for pid in recorded.union(self.processes) if _is_ours(pid)]
         for word in (signal.SIGTERM, signal.SIGKILL):
             for pid in ours:
-                os.kill(pid, word)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, word)
             until = time.monotonic() + GRACE
             while (ours := [pid for pid in ours if _is_ours(pid)]) and time.monotonic() < until:
                 time.sleep(0.02)
@@ -178,5 +182,5 @@ def eventually(is_so: Callable[[], bool], what: str) -> None:
 def _is_ours(pid: int) -> bool:
     try:
         return b"trainplane" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
