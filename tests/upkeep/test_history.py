@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.control.clusters import cluster
+from tests.control.clusters import NAMESPACE, cluster
 from tests.control.test_together import EVERYBODY, furnish
 from tests.control.test_together import job as train
 from tests.upkeep.town import NOON, Raw
@@ -16,7 +16,7 @@ from trainplane.api.times import stamp
 from trainplane.control import virtual
 from trainplane.controllers import controllers
 from trainplane.reconcile.decision import Create, Delete
-from trainplane.reconcile.view import View
+from trainplane.reconcile.view import Ref, View
 from trainplane.upkeep.history import history, remember
 
 HOUR = timedelta(hours=1)
@@ -159,11 +159,11 @@ def test_a_resumed_job_waited_from_when_it_was_resumed() -> None:
 def test_nothing_is_written_while_it_runs_nor_twice() -> None:
     running = job()
     running["status"]["conditions"] = []
-    assert remember(running, View(), NOON).actions == ()
+    assert remember(running, View.of(running), NOON).actions == ()
     ended = job()
     assert remember(ended, View.of(kept(ended)), NOON).actions == ()
     going = {**ended, "metadata": {**ended["metadata"], "deletionTimestamp": at(61)}}
-    assert remember(going, View(), NOON).actions == ()
+    assert remember(going, View.of(going), NOON).actions == ()
 
 
 def test_the_oldest_make_room_and_those_older_still_are_not_kept() -> None:
@@ -199,3 +199,53 @@ def test_a_cluster_says_how_many_are_kept() -> None:
     (found,) = (one for one in controllers(records=2) if one.name == "history")
     old = [kept(job(f"old-{i}", ended=20 + i, uid=f"u-{i}")) for i in range(2)]
     assert [type(action) for action in found.reconcile(job("new"), View(old), NOON).actions] == [Create, Delete]
+
+
+def test_a_job_that_is_gone_before_its_end_was_deleted() -> None:
+    running = put(job(state="Running"), ("status", "conditions"), [])
+    (made,) = remember(running, View.of(), NOON + HOUR).actions
+    assert isinstance(made, Create)
+    spec = made.object["spec"]
+    assert (spec["outcome"], spec["completionTime"]) == ("Deleted", at(60))
+    assert spec["message"] == "the job was deleted while it was Running"
+    assert (spec["waitSeconds"], spec["runSeconds"]) == (600, 3000)
+    assert spec["resourceSeconds"]["cpu"] == "24k"
+
+
+def test_a_job_that_is_on_its_way_out_is_not_gone_yet() -> None:
+    running = put(job(), ("status", "conditions"), [])
+    going = put(running, ("metadata", "deletionTimestamp"), at(50))
+    assert not remember(going, View.of(going), NOON + HOUR).actions
+    (made,) = remember(going, View.of(), NOON + HOUR).actions
+    assert isinstance(made, Create)
+    assert made.object["spec"]["completionTime"] == at(50)
+
+
+def test_another_job_of_the_same_name_does_not_hide_that_one_was_deleted() -> None:
+    running = put(job(), ("status", "conditions"), [])
+    (made,) = remember(running, View.of(put(running, ("metadata", "uid"), "u-2")), NOON + HOUR).actions
+    assert isinstance(made, Create)
+    assert made.object["spec"]["trainJob"]["uid"] == "u-1"
+
+
+def test_a_job_that_went_before_anyone_saw_its_end_has_ended_as_it_says() -> None:
+    (made,) = remember(job(), View.of(), NOON + HOUR).actions
+    assert isinstance(made, Create)
+    assert made.object["spec"]["outcome"] == "Complete"
+
+
+def test_a_job_deleted_while_it_runs_leaves_a_record_and_so_does_the_next_of_its_name() -> None:
+    async def main() -> None:
+        async with cluster(latency=0.01, lag=0.01) as made, made.controlled(*EVERYBODY, history()):
+            await furnish(made)
+            for _ in range(2):
+                await made.api.create(train("digits"))
+                await asyncio.sleep(30)
+                await made.api.delete(Ref("trainer.kubeflow.org", "TrainJob", NAMESPACE, "digits"))
+            await asyncio.sleep(30)
+            records = [one["spec"] for one in await made.all(KIND)]
+            assert [one["outcome"] for one in records] == ["Deleted", "Deleted"]
+            assert all(20 <= one["runSeconds"] <= 30 for one in records)
+            assert all(one["message"] == "the job was deleted while it was Running" for one in records)
+
+    virtual.run(main())

@@ -21,11 +21,11 @@ FURNITURE = {"ServiceAccount default", "ConfigMap kube-root-ca.crt"}
 
 
 async def things(made: Cluster) -> set[str]:
-    """Everything in the namespace but its furniture and events."""
+    """Everything in the namespace but its furniture and what is only told: events and records."""
     return {
         f"{row.kind} {raw['metadata']['name']}"
         for row in KINDS
-        if row.namespaced and row.kind != "Event"
+        if row.namespaced and row.kind not in ("Event", "TrainJobRecord")
         for raw in (await made.api.list(row)).items
         if raw["metadata"]["namespace"] == NAMESPACE
     } - FURNITURE

@@ -10,7 +10,8 @@ from trainplane.api.meta import Field, Int32, Int64, ObjectMeta, Quantity, Time,
 GROUP = "trainplane.dev"
 API_VERSION = f"{GROUP}/v1alpha1"
 KIND = "TrainJobRecord"
-OUTCOMES = ("Complete", "Failed")
+DELETED = "Deleted"
+OUTCOMES = ("Complete", "Failed", DELETED)
 
 
 class RecordedTrainJob(Wire, frozen=True):
@@ -41,7 +42,7 @@ class TrainJobRecordSpec(Wire, frozen=True, kw_only=True):
     ) = UNSET
     creation_time: Annotated[Time, Field(description="When the TrainJob was made.")] | UnsetType = UNSET
     start_time: Annotated[Time, Field(description="When training began; left out if it never did.")] | UnsetType = UNSET
-    completion_time: Annotated[Time, Field(description="When it completed or failed.")]
+    completion_time: Annotated[Time, Field(description="When it completed, failed or was deleted.")]
     wait_seconds: (
         Annotated[Int64, Field(minimum=0, description="From the creation, or the last resume, to the start.")]
         | UnsetType

@@ -27,7 +27,7 @@ def delete(
 ) -> None:
     """Delete jobs, with all that was made for them.
 
-    What is known of a job that has ended stays in `trainplane history`. Claims and what lies on them stay, unless the
+    What is known of a job stays in `trainplane history`. Claims and what lies on them stay, unless the
     job's runtime says otherwise.
 
     \b

@@ -40,6 +40,8 @@ def history(
 ) -> None:
     """List jobs that have ended, whether they are still there or not: how, when, and what they took.
 
+    A job that was deleted before its end has the outcome Deleted.
+
     WAITED is from the creation, or the last resume, to the start of training, RAN from there to the end. USED is what
     the pods asked for, times how long they held it. A cluster of `up` keeps the last thousand; of a cluster where
     nobody keeps records, the finished jobs that are still there are listed.
@@ -170,6 +172,6 @@ async def recall(session: Session, kind: "Kind", name: str) -> "Raw":
         if not past:
             raise
         last = max(past, key=lambda spec: str(spec["completionTime"]))
-        word = "completed" if last["outcome"] == "Complete" else "failed"
+        word = {"Complete": "completed", "Deleted": "was deleted"}.get(last["outcome"], "failed")
         told = session.command(f"history {name}")
         raise Refused(f"job {name} is gone: it {word} at {last['completionTime']}; see {told} -o wide") from None

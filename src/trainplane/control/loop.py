@@ -81,6 +81,8 @@ class Loop:
         """Until when a key is left alone whose status was just written, or whose controller asks for a pause."""
         self._held: set[Key] = set()
         """Whose status was left to the next look."""
+        self._gone: dict[Key, Raw] = {}
+        """What was deleted, for those who want to hear of it."""
         self.queues = {each.name: Queue[Ref](time, back_off=back_off) for each in controllers}
         if len(self.queues) < len(controllers):
             raise ValueError("every controller needs a name of its own")
@@ -133,6 +135,8 @@ class Loop:
         for interest in interested:
             name = interest.controller.name
             queue = self.queues[name]
+            if before is not None and after is None and interest.is_its_own and interest.controller.outlives:
+                self._gone[name, Ref.of(before)] = before
             try:
                 rest = self._rest(interest, changed)
                 for ref in wakened(interest, happening, view=self.live, rows=self._rows):
@@ -178,7 +182,8 @@ class Loop:
             queue.add(ref, after=rest)
             return
         self._calm.pop(key, None)
-        raw = self.live.get(ref) if ref.kind else {}
+        gone = self._gone.pop(key, None)
+        raw = gone or (self.live.get(ref) if ref.kind else {})
         if raw is None:
             queue.forget(ref)
             self._held.discard(key)
@@ -194,11 +199,18 @@ class Loop:
                 await self._actor.record(controller, Record(ref, "Warning", FAILED, note))
             return
         self.metrics.reconciles.observe(self._time() - began, controller.name)
-        if failed:
+        # What is refused for one that is gone, as in a namespace that goes too, is never allowed later.
+        if failed and not (gone and failed.is_refusal):
             self.metrics.errors.add(controller.name, failed.name)
+            if gone:
+                self._gone.setdefault(key, gone)
             queue.retry(ref, at_least=failed.retry_after)
             return
         queue.forget(ref)
+        if gone:
+            # Another may have come in its place.
+            queue.add(ref)
+            return
         told = key in self._held or any(isinstance(action, SetStatus) for action in decision.actions)
         if rest := max(CALM if told else 0.0, controller.pause):
             self._calm[key] = self._time() + rest

@@ -59,5 +59,7 @@ class Controller(msgspec.Struct, frozen=True):
     """Seconds between two looks at one object, so that what changes at once is looked at once."""
     settle: float = 0.0
     """Seconds that a change of what it owns or watches waits for others to come with it."""
+    outlives: bool = False
+    """Whether it is asked once more about an object of its kind that is gone, as that was last seen."""
     reports_as: str = ""
     """The reportingController of its Events; its name where this is empty."""

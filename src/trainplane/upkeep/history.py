@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from trainplane.api.conditions import condition
-from trainplane.api.history import API_VERSION, GROUP, KIND, OUTCOMES
+from trainplane.api.history import API_VERSION, DELETED, GROUP, KIND
 from trainplane.api.jobset import RESTART_ATTEMPT
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import Amount, QuantityError
 from trainplane.api.raw import look
 from trainplane.api.requests import pod_requests
-from trainplane.api.times import moment
+from trainplane.api.times import moment, stamp
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Create, Decision, Delete
 from trainplane.reconcile.view import Ref, View
@@ -25,13 +25,18 @@ Stage = tuple[Raw, list[Raw]]
 """A Job and its pods."""
 
 
-def remember(job: Raw, view: View, now: datetime, *, keep: int = KEPT) -> Decision:  # noqa: ARG001 - a Reconcile
+def remember(job: Raw, view: View, now: datetime, *, keep: int = KEPT) -> Decision:
     """The record of a TrainJob that has ended, made once; where there are too many the oldest go.
 
-    A job that ended before all that are kept gets no record, or it would be made and dropped for ever.
+    A job that ended before all that are kept gets no record, or it would be made and dropped for ever. One that is gone
+    before it has ended was deleted, and that is how it ended.
     """
     end = ending(job)
-    if end is None or job["metadata"].get("deletionTimestamp") or keep < 1:
+    if is_gone(job, view):
+        end = end or deletion(job, now)
+    elif job["metadata"].get("deletionTimestamp"):
+        return NOTHING
+    if end is None or keep < 1:
         return NOTHING
     ref = Ref(GROUP, KIND, job["metadata"].get("namespace", ""), name_of(job))
     if view.get(ref) is not None:
@@ -49,11 +54,28 @@ def remember(job: Raw, view: View, now: datetime, *, keep: int = KEPT) -> Decisi
 
 def ending(job: Raw) -> Raw | None:
     """The condition by which a TrainJob has ended; None while it has not."""
-    for type_ in OUTCOMES:
+    for type_ in ("Complete", "Failed"):
         found = condition(job.get("status") or {}, type_)
         if found and found.get("status") == "True" and found.get("lastTransitionTime"):
             return found
     return None
+
+
+def is_gone(job: Raw, view: View) -> bool:
+    """Whether a job is no longer there, or another has its name."""
+    there = view.get(Ref.of(job))
+    return there is None or uid(there) != uid(job)
+
+
+def deletion(job: Raw, now: datetime) -> Raw:
+    """The end of a job that was deleted, in the form of a condition."""
+    state = look(job, "status", "summary", "state") or "Pending"
+    return {
+        "type": DELETED,
+        "reason": DELETED,
+        "message": f"the job was deleted while it was {state}",
+        "lastTransitionTime": job["metadata"].get("deletionTimestamp") or stamp(now),
+    }
 
 
 def name_of(job: Raw) -> str:
@@ -79,7 +101,7 @@ def record(job: Raw, end: Raw, view: View) -> Raw:
         "trainJob": {"name": metadata["name"], "uid": metadata.get("uid", "")},
         "outcome": end["type"],
         "reason": end.get("reason"),
-        "message": summary.get("message") or end.get("message"),
+        "message": (end["type"] != DELETED and summary.get("message")) or end.get("message"),
         "runtime": {"name": runtime.get("name", ""), "kind": runtime.get("kind") or "ClusterTrainingRuntime"},
         "nodes": look(job, "spec", "trainer", "numNodes") or look(job, "status", "nodes") or summary.get("nodes"),
         "restarts": summary.get("restarts"),
@@ -204,6 +226,7 @@ def history(*, keep: int = KEPT) -> Controller:
         kind="TrainJob",
         reconcile=partial(remember, keep=keep),
         cares=lambda job, _view: keep > 0 and ending(job) is not None,
+        outlives=True,
         reads=((GROUP, KIND), ("jobset.x-k8s.io", "JobSet"), ("batch", "Job"), ("", "Pod")),
     )
 
