@@ -1,14 +1,13 @@
 """A whole cluster in this process: the Store, the API over it, its HTTP face, the controllers, and nodes."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from aiohttp import web
 
 from trainplane import __version__
 from trainplane.api.meta import Raw
@@ -18,8 +17,7 @@ from trainplane.cluster.api import Api
 from trainplane.cluster.audit import AuditLog
 from trainplane.cluster.collector import rarely
 from trainplane.cluster.credentials import Credentials, credentials
-from trainplane.cluster.http.app import App, Served
-from trainplane.cluster.http.connections import start
+from trainplane.cluster.http.face import Face, listening
 from trainplane.cluster.http.questions import Access, Questions
 from trainplane.cluster.identity import Identity, signing_key
 from trainplane.cluster.log import Key
@@ -40,7 +38,12 @@ from trainplane.node.use import Use
 from trainplane.upkeep.companions import keeper
 from trainplane.upkeep.history import KEPT
 
+if TYPE_CHECKING:
+    from trainplane.cluster.http.app import App
+
 KUBECONFIG = "kubeconfig"
+Told = dict[str, Any]
+"""What a server is told of besides the API."""
 API_PORT = 443
 """Where pods reach the API, at the gateway of their network."""
 
@@ -63,6 +66,8 @@ class Config(msgspec.Struct, frozen=True):
     """The nodes that run pods on this machine; None where there are none."""
     audit: Path | None = None
     """Where every request is noted; None is nowhere."""
+    waits: bool = False
+    """Whether what answers requests is loaded when the first one comes: who works inside needs none."""
     records: int = KEPT
     """How many records are kept of jobs that have ended; the oldest go."""
 
@@ -146,10 +151,12 @@ async def _serving(
     audit = AuditLog(config.audit, now=clock.now) if config.audit else None
     nodes = Nodes(config.machine, api, clock, folder=config.folder, use=use) if config.machine else None
     streams = nodes.streams if nodes else None
-    told = partial(Served, measures=use, metrics=loop.metrics.text, audit=audit, streams=streams)
-    port = config.port or _last_port(port_file)
-    app, questions, runner, port = await _start(config, api, shown, port=port, told=told)
+    told: Told = {"measures": use, "metrics": loop.metrics.text, "audit": audit, "streams": streams}
+    door = listening(config.host, config.port or _last_port(port_file), else_any=not config.port)
+    port = door.getsockname()[1]
+    face, questions = _face(config, api, shown, port=port, told=told)
     try:
+        await face.answer_at(door)
         port_file.touch(mode=0o600)
         port_file.write_text(f"{port}\n", encoding="utf-8")
         server = f"https://{config.host}:{port}"
@@ -166,8 +173,9 @@ async def _serving(
         )
         async with AsyncExitStack() as house, asyncio.TaskGroup() as tasks:
             if nodes and choosing:
-                door = partial(_let_pods_in, runner, (config.host, port), shown.server_context())
-                await house.enter_async_context(_with_nodes(nodes, await choosing, questions, door=door))
+                runner = await choosing
+                reached = await _let_pods_in(face, (config.host, port), runner)
+                await house.enter_async_context(_with_nodes(nodes, runner, questions, reached=reached))
             at_work = (tasks.create_task(loop.run(), name="controllers"), tasks.create_task(use.run(), name="use"))
             try:
                 yield Running(api, loop.metrics, server, path, nodes)
@@ -175,8 +183,7 @@ async def _serving(
                 for task in at_work:
                     task.cancel()
     finally:
-        app.closing.set()
-        await runner.cleanup()
+        await face.close()
         if audit:
             audit.close()
 
@@ -187,7 +194,7 @@ async def _with_nodes(
     runner: Runner,
     questions: Questions,
     *,
-    door: Callable[[Runner], Awaitable[tuple[str, int]]],
+    reached: tuple[str, int],
 ) -> AsyncIterator[None]:
     """Have nodes run pods as long as the context lasts."""
 
@@ -195,24 +202,20 @@ async def _with_nodes(
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         return str(questions.token(namespace, account, request)["status"]["token"])
 
-    async with nodes.running(runner, token=token, api=await door(runner)):
+    async with nodes.running(runner, token=token, api=reached):
         yield
 
 
-async def _let_pods_in(
-    server: web.ServerRunner, own: tuple[str, int], tls: ssl.SSLContext, runner: Runner
-) -> tuple[str, int]:
+async def _let_pods_in(face: Face, own: tuple[str, int], runner: Runner) -> tuple[str, int]:
     """Where pods reach the API: at its own address, or at the gateway of a network that is theirs alone."""
     if runner.gateway == own[0]:
         return own
-    await web.SockSite(server, await runner.listen(API_PORT), ssl_context=tls).start()
+    await face.answer_at(await runner.listen(API_PORT))
     return runner.gateway, API_PORT
 
 
-async def _start(
-    config: Config, api: Api, shown: Credentials, *, port: int, told: Callable[..., Served]
-) -> tuple[App, Questions, web.ServerRunner, int]:
-    """The server, at a port or at any other where that is taken."""
+def _face(config: Config, api: Api, shown: Credentials, *, port: int, told: Told) -> tuple[Face, Questions]:
+    """What answers requests, and who makes the tokens of pods."""
     folder, ground = config.folder / "pki", api.ground
 
     def uid(plural: str, namespace: str, name: str) -> str | None:
@@ -223,16 +226,14 @@ async def _start(
     identity = Identity(Tokens(folder), accounts, uid=uid)
     access = Access(ground)
     questions = Questions(ground, access=access, identity=identity, accounts=accounts, now=clock.now)
-    served = told(api, identity, questions, access, clock.now, __version__, SERVED_KINDS)
-    app = App(served, address=f"{config.host}:{port}")
-    tls = shown.server_context()
-    try:
-        runner, bound = await start(app, host=config.host, port=port, tls=tls)
-    except OSError:
-        if config.port:
-            raise
-        runner, bound = await start(app, host=config.host, port=0, tls=tls)
-    return app, questions, runner, bound
+
+    def app() -> "App":
+        from trainplane.cluster.http.app import App, Served
+
+        served = Served(api, identity, questions, access, clock.now, __version__, SERVED_KINDS, **told)
+        return App(served, address=f"{config.host}:{port}")
+
+    return Face(app, tls=shown.server_context(), waits=config.waits), questions
 
 
 def _last_port(file: Path) -> int:

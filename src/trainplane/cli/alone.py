@@ -39,7 +39,7 @@ def work_alone(
     if cluster is None:
         raise ValueError("only a cluster of this machine can be started")
     prepare(cluster)
-    config = Config(cluster.folder, name=cluster.name, machine=Settings(nodes, images=images))
+    config = Config(cluster.folder, name=cluster.name, machine=Settings(nodes, images=images), waits=True)
     with answering(), refusing(cluster):
         try:
             return asyncio.run(_worked(server, cluster, config, work=work, greet=greet))
@@ -49,7 +49,8 @@ def work_alone(
 
 async def _worked(server: Server, cluster: "Cluster", config: "Config", *, work: Work, greet: Greeting) -> int:
     from trainplane.cli.door import open_door
-    from trainplane.cluster.remote import Remote
+    from trainplane.cluster.inside import Inside
+    from trainplane.cluster.remote import target
     from trainplane.embed import running
 
     task = asyncio.current_task()
@@ -63,7 +64,10 @@ async def _worked(server: Server, cluster: "Cluster", config: "Config", *, work:
         asyncio.get_running_loop().add_signal_handler(word, end)
     async with running(config) as serving:
         greet(serving)
-        async with open_door(cluster, serving.api), Remote.connect(serving.kubeconfig) as client:
+        if serving.nodes is None:
+            raise ValueError("a cluster for a piece of work has nodes")
+        client = Inside(serving.api, serving.nodes.streams, target=target(serving.kubeconfig))
+        async with open_door(cluster, serving.api):
             write_record(cluster, Record(os.getpid(), serving.server, for_one_job=True))
             try:
                 return await work(Session(server, client, server.namespace or client.target.namespace))

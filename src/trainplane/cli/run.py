@@ -230,19 +230,21 @@ async def watch(session: Session, ref: "Ref") -> int:
     following = Following(session.client, session.client.streams, ref, Wanted())
     click.echo(f"{ref.name} is taken; in another terminal: {session.command(f'why {ref.name}')}", err=True)
     telling = asyncio.ensure_future(story.told(session, ref, following))
-    while True:
-        try:
-            end = await _or_stopped(telling)
-            break
-        except Stopped:
-            if await _asked_to_stop(ref.name, goes_on=not session.server.is_stopped):
-                await session.client.delete(ref, propagation="Foreground")
-                if session.server.is_stopped:
-                    await asyncio.wait([telling], timeout=STOPPING)
-                click.echo(f"{ref.name} is stopped", err=True)
-                telling.cancel()
-                await asyncio.gather(telling, return_exceptions=True)
-                return INTERRUPTED
+    try:
+        while True:
+            try:
+                end = await _or_stopped(telling)
+                break
+            except Stopped:
+                if await _asked_to_stop(ref.name, goes_on=not session.server.is_stopped):
+                    await session.client.delete(ref, propagation="Foreground")
+                    if session.server.is_stopped:
+                        await asyncio.wait([telling], timeout=STOPPING)
+                    click.echo(f"{ref.name} is stopped", err=True)
+                    return INTERRUPTED
+    finally:
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
     if end.state == "Complete" and end.job:
         click.echo(f"{ref.name} is complete after {story.took(end.job)}", err=True)
         click.echo(outputs(session, ref), err=True)

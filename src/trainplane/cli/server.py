@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trainplane.api.meta import Raw
     from trainplane.api.ref import Ref
     from trainplane.cluster.errors import ApiError
+    from trainplane.cluster.inside import Inside
     from trainplane.cluster.remote import Remote
 
 T = TypeVar("T")
@@ -77,7 +78,7 @@ class Session:
     """A connection to a server, and the namespace that a verb is about; "" is all of them."""
 
     server: Server
-    client: "Remote"
+    client: "Remote | Inside"
     namespace: str
 
     @property

@@ -15,7 +15,7 @@ from trainplane.cluster.bodies import Body
 from trainplane.cluster.client import Change, Happened, Page, Patch
 from trainplane.cluster.deletion import Deletion
 from trainplane.cluster.errors import MethodNotAllowed, NotFound
-from trainplane.cluster.ground import SYSTEM, Call, Companions, Ground
+from trainplane.cluster.ground import SYSTEM, Call, Companions, Ground, Note
 from trainplane.cluster.negotiation import patch_form
 from trainplane.cluster.options import DeleteOptions, Options
 from trainplane.cluster.parts import Parts
@@ -27,6 +27,11 @@ from trainplane.cluster.writes import Writes
 MANAGER = "trainplane"
 """Who owns what this process writes without saying who."""
 _CHANCE = random.SystemRandom()
+Warn = Callable[[Iterable[str]], None]
+
+
+def _silently(_warnings: Iterable[str]) -> None:
+    """Controllers write, who read no warnings."""
 
 
 class Api:
@@ -103,19 +108,23 @@ class Api:
                 source = event.stored.value if event.stored and not call.through else b""
                 yield Change(Happened(event.type), _shown(event.object, call), source)
 
-    async def create(self, obj: Raw) -> Raw:
-        """Make an object; raises AlreadyExists."""
+    async def create(self, obj: Raw, *, warn: Warn = _silently) -> Raw:
+        """Make an object; raises AlreadyExists. `warn` is told what whoever wrote it should know."""
         metadata = obj.get("metadata") or {}
         ref = Ref.of({**obj, "metadata": {"name": "", **metadata}})
         call = self._call(ref._replace(name=""))
         if call.row.namespaced and not call.namespace:
             raise MethodNotAllowed
-        return _shown((await self.writes.create(call, Body(obj))).object, call)
+        made = await self.writes.create(call, Body(obj))
+        warn(each for each in made.warnings if not isinstance(each, Note))
+        return _shown(made.object, call)
 
-    async def apply(self, obj: Raw, *, manager: str, uid: str = "", force: bool = False) -> Raw:
+    async def apply(self, obj: Raw, *, manager: str, uid: str = "", force: bool = False, warn: Warn = _silently) -> Raw:
         """Own the fields of `obj`; with a uid, only on the object that has it."""
         call = self._call(Ref.of(obj), options=Options(field_manager=manager, force=force))
-        return _shown((await self.writes.apply(call, obj, uid=uid)).object, call)
+        made = await self.writes.apply(call, obj, uid=uid)
+        warn(each for each in made.warnings if not isinstance(each, Note))
+        return _shown(made.object, call)
 
     async def patch(self, ref: Ref, patch: Patch, *, uid: str = "", subresource: str = "") -> Raw:
         """Change an object; with a uid, only the object that has it."""

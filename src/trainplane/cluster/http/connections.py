@@ -91,8 +91,8 @@ class _Server(web.Server):
         return Handler(self, loop=self._loop, **self._kwargs)
 
 
-async def start(app: App, *, host: str, port: int, tls: Any) -> tuple[web.ServerRunner, int]:
-    """Serve at an address; returns what stops it, and the port."""
+async def serve(app: App) -> web.ServerRunner:
+    """What hands requests to the App, and stops; it has no socket yet."""
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         connection = cast(Handler, request.protocol)
@@ -113,7 +113,4 @@ async def start(app: App, *, host: str, port: int, tls: Any) -> tuple[web.Server
     )
     runner = web.ServerRunner(server, shutdown_timeout=5.0)
     await runner.setup()
-    site = web.TCPSite(runner, host, port, ssl_context=tls)
-    await site.start()
-    (address, *_) = runner.addresses
-    return runner, int(address[1])
+    return runner
