@@ -243,3 +243,14 @@ def test_gangs_of_one_kind_are_each_told_of_themselves() -> None:
     for name, text in told.items():
         own = name.partition("-")[0]
         assert f"PodGroup ml/{own} needs room for 2 pods at once, and 1 of them find it." in text
+
+
+def test_who_waits_for_others_to_leave_is_told_so() -> None:
+    """A pod that was promised room does not hear that nobody could make any."""
+    leaving = pod("old", 8, on="a")
+    leaving["metadata"]["deletionTimestamp"] = stamp(T0)
+    waits = pod("p", 8, priority=5, status={"phase": "Pending", "nominatedNodeName": "a"})
+    coming = "preemption: not eligible due to a terminating pod on the nominated node."
+    assert messages(decide(node("a"), leaving, waits)) == {
+        "p": f"0/1 nodes are available: 1 Insufficient cpu. {coming}"
+    }

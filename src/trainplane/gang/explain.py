@@ -24,6 +24,7 @@ NO_NODES = "no nodes available to schedule pods"
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NO_HELP = "Preemption is not helpful for scheduling"
 NEVER = "preemption: not eligible due to preemptionPolicy=Never."
+COMING = "preemption: not eligible due to a terminating pod on the nominated node."
 
 NEVER_LATE = datetime.max.replace(tzinfo=UTC)
 AGAIN = timedelta(seconds=10)
@@ -75,6 +76,11 @@ class Words(NamedTuple):
         """The words about one gang."""
         need = f"PodGroup {gang.name} needs room for {gang.need} pods at once, and {self.found} of them find it."
         return " ".join(filter(None, (self.text, need if gang.quorum > 1 else "", self.more)))
+
+
+def with_room_coming(words: Words) -> Words:
+    """The same words about a gang for which others are on their way out: nobody more need go."""
+    return words._replace(text=f"{words.text.partition(' preemption: ')[0]} {COMING}") if words.text else words
 
 
 def gang_words(placer: Placer, gang: Gang) -> Words:

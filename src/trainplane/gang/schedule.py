@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from trainplane.api.quantity import Amount
+from trainplane.api.raw import look
 from trainplane.api.ref import Ref
 from trainplane.api.scheduling import COSCHEDULING_SCHEDULER, VOLCANO_SCHEDULER
 from trainplane.gang.evict import evictions
@@ -19,6 +20,7 @@ from trainplane.gang.explain import (
     say,
     tell,
     told_at,
+    with_room_coming,
 )
 from trainplane.gang.fit import COSCHEDULING, VOLCANO, Node, Pod
 from trainplane.gang.gangs import Gang, Known, forget, gangs, requested
@@ -283,8 +285,17 @@ class _Look:
                 kept_for = f"Room is kept for {self.reservation.gang.name}, which is before it."
                 words = words._replace(more=f"{words.more} {kept_for}".strip())
             self.failed[signature] = words
+        if words and self._is_promised_room(gang):
+            words = with_room_coming(words)
         if self._tell(gang, words.of(gang) if words else ""):
             gang.told = (words, overdue(gang, self.now))
+
+    def _is_promised_room(self, gang: Gang) -> bool:
+        """Whether pods are on their way out where the gang was told that it will run."""
+        nominated = {look(pod.raw, "status", "nominatedNodeName") for pod in gang.waiting} - {None, ""}
+        return bool(nominated) and any(
+            pod.deleting for node in self.ledger.nodes if node.name in nominated for pod in node.pods.values()
+        )
 
     def _preempt(self, gang: Gang) -> bool:
         if not self._is_above_somebody(gang):
