@@ -43,9 +43,10 @@ its memory includes what it takes to begin, about 80 MiB."""
 PLACES = "Processor time of one decision; the View is there already."
 PODS = "By the clock, in namespaces of their own, until the program runs; four processes take turns for each."
 LAUNCHES = """\
-By the clock, from the command; the ways take turns. The aim is at most 0.5 s over the bare commands. `trainplane run`
-has a cluster that runs already, or starts one for the job. The kubeflow SDK runs on one node whatever it is asked for,
-and makes a virtual environment for each job; it is spared installing torch there."""
+By the clock, from the command; the ways take turns. The aim is at most 0.5 s over the two bare commands, in the middle
+and for one launch in twenty, to the first step and to the end; both rows of `trainplane run` are held to it: it has a
+cluster that runs already, or starts one for the job and stops it again. The kubeflow SDK stands beside them: it runs on
+one node whatever it is asked for, and makes a virtual environment for each job; it is spared installing torch there."""
 API = """\
 What a profile said, and what was done about it: half of a create was the set of owned fields, walked, joined and sorted
 level by level, so objects with the same fields share one tree, which is sorted in C; a third was Python looking for
@@ -151,7 +152,7 @@ SECTIONS = (
     Section("scheduler", "The scheduler", PLACES, lambda _: table(placing())),
     Section("cluster", "Whole clusters", CLUSTERS, lambda _: running()),
     Section("pods", "Pods", PODS, lambda rounds: table(pods(rounds=2 * rounds))),
-    Section("launch", "Launching", LAUNCHES, lambda rounds: launching(rounds=max(3, rounds // 4))),
+    Section("launch", "Launching", LAUNCHES, lambda rounds: launching(rounds=max(3, rounds // 2))),
     Section("command", "The command", "", _commands),
 )
 
