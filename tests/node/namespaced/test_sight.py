@@ -296,3 +296,25 @@ def test_a_device_that_a_root_of_the_host_makes_is_none(tmp_path: Path) -> None:
     script = "for folder in /dev /tmp /run /dev/shm; do mknod $folder/mine c 1 3 && echo x > $folder/mine; done"
     _, text = asyncio.run(once(tmp_path, "sh", "-c", script, box={"host_users": True}))
     assert text.count("Permission denied") == 4
+
+
+def test_nothing_of_a_pod_is_run_before_it_is_the_pod(tmp_path: Path) -> None:
+    """A pod that lays its own modules over those of the interpreter that starts it is not run by that interpreter."""
+    library, volume = Path(os.__file__).parent, tmp_path / "library"
+    trap = "import os\nos.mkdir('/trap', 0o777)\n"
+    codecs = [f"encodings/{file.name}" for file in (library / "encodings").glob("*.py")]
+    for name in (*(f"{name}.py" for name in sys.stdlib_module_names), *codecs):
+        (volume / name).parent.mkdir(parents=True, exist_ok=True)
+        (volume / name).write_text(trap, encoding="utf-8")
+    mounts = (Mount(str(library), volume),)
+
+    async def story() -> str:
+        async with town(tmp_path) as here:
+            pod = await here.pod("p", "sleep", "1000", mounts=mounts)
+            _, text = await pod.run("sh", "-c", "test -e /trap && echo trapped; echo here")
+            with pytest.raises(NotStarted, match="cannot be run"):
+                await pod.run("missing")
+            _, after = await pod.run("sh", "-c", "test -e /trap && echo trapped; echo here")
+            return text + after
+
+    assert asyncio.run(story()) == "here\nhere\n"

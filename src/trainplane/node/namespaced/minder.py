@@ -10,6 +10,7 @@ import resource
 import select
 import signal
 import socket
+import sys
 import termios
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
@@ -18,7 +19,7 @@ from trainplane.node.namespaced import channel, kernel
 from trainplane.node.namespaced.rootfs import Refused, lay_out
 
 START, CREATE = "start", "create"
-_MORE_LIKELY = "500"
+_MORE_LIKELY = b"500"
 """When memory runs out on the whole machine, a pod goes before the agent."""
 
 
@@ -76,6 +77,15 @@ def _detach(order: Mapping[str, Any], control: socket.socket) -> None:
     if _ready([control.fileno()], wait=False):
         os._exit(1)
     kernel.prctl(kernel.PR_SET_NAME, b"minder")
+    # Here and not later: in the container's root even /proc may be what the pod has put there.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
+        file.write(_MORE_LIKELY)
+    _import_nothing()
+
+
+def _import_nothing() -> None:
+    """From now on run only what is loaded: what lies in the container's root is the pod's, and this is not yet."""
+    sys.meta_path.clear()
 
 
 def _humble(owner: tuple[int, int]) -> None:
@@ -160,8 +170,6 @@ def _become(order: Mapping[str, Any], control: socket.socket, doors: list[int]) 
     with _doing("join its control groups"):
         for door in doors:
             os.write(door, b"0")
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-        file.write(_MORE_LIKELY)
     # What this process remembers of the fork server is nobody's business in the container, which sees it already.
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     resource.setrlimit(resource.RLIMIT_NOFILE, order["open_files"])
@@ -259,7 +267,7 @@ def _mind(pid: int, control: socket.socket, *, ends_all: bool) -> NoReturn:
 def _end_children() -> None:
     """Kill what is left; who has run away from his parent has become a child of this process."""
     for _ in range(10_000):
-        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
             left = [int(pid) for pid in file.read().split()]
         if not left:
             return
