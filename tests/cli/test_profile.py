@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.clusters import Clusters, eventually
-from tests.patience import PATIENCE
 
 # Two ranks in one pod, as torchrun starts them, each busy in a function of its own.
 SCRIPT = """\
@@ -39,9 +38,6 @@ def started(clusters: Clusters, name: str, *words: str) -> None:
     script.parent.mkdir(exist_ok=True)
     script.write_text(SCRIPT, encoding="utf-8")
     clusters.run("run", "--runtime", "plain", "--job-name", name, "--detach", *words, str(script))
-    selector = f"jobset.sigs.k8s.io/jobset-name={name}"
-    clusters.kubectl("wait", "--for=create", "pod", "-l", selector, f"--timeout={PATIENCE / 2:.0f}s")
-    clusters.kubectl("wait", "--for=condition=Ready", "pod", "-l", selector, f"--timeout={PATIENCE / 2:.0f}s")
     output = clusters.folder() / "jobs" / "default" / name / "output"
     eventually(lambda: all((output / f"rank-{rank}").exists() for rank in range(2)), "the start of both ranks")
 

@@ -88,7 +88,7 @@ def test_ctrl_c_stops_the_job_and_leaves_nothing(up: Clusters) -> None:
 def test_a_command_runs_beside_the_training(up: Clusters) -> None:
     script = folder(up, "import time\ntime.sleep(600)\n")
     name = up.run("run", "--runtime", "plain", "--job-name", "long", "--detach", str(script)).stdout.strip()
-    up.kubectl("wait", "--for=condition=Ready", "pod", "--all", f"--timeout={PATIENCE / 2:.0f}s")
+    up.run("wait", name, "--for", "Running", "--timeout", f"{PATIENCE / 2:.0f}s")
     done = up.run("exec", name, "--", "sh", "-c", "cat part.txt; exit 7", code=7)
     assert done.stdout == "shipped"
     assert up.refusal("exec", "--rank", "3", name, "--", "true") == "job long has no pod at rank 3; there are 0"
