@@ -1,17 +1,19 @@
 """Furniture: what every new cluster of our own has, from its namespaces to the built-in runtimes."""
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import suppress
 from importlib.resources import files
 
+import orjson
+
 from trainplane.api.documents import parse
 from trainplane.api.meta import Raw
-from trainplane.api.ref import Ref
-from trainplane.api.trainer import CLUSTER_TRAINING_RUNTIME, GROUP
+from trainplane.api.ref import Ref, group_of
 from trainplane.cluster.access import AUTHENTICATED
 from trainplane.cluster.api import Api
 from trainplane.cluster.errors import AlreadyExists
+from trainplane.cluster.ground import Ground
+from trainplane.cluster.log import Conflict, Key, Write, body
 from trainplane.cluster.ready_roles import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
 
 SYSTEM = "kubeflow-system"
@@ -21,6 +23,8 @@ PUBLIC = "kubeflow-trainer-public"
 TRAINER_VERSION = "v2.3.0"
 """The Kubeflow Trainer whose API is served."""
 ROOT_CERTIFICATE = "kube-root-ca.crt"
+MADE = "furniture.json"
+"""What the API makes of the outfit; `tools/furniture.py` writes it."""
 
 
 def companions(authority: str) -> list[Raw]:
@@ -37,14 +41,23 @@ def companions(authority: str) -> list[Raw]:
 
 
 async def furnish(api: Api) -> None:
-    """Make what every cluster has, where it is missing."""
-    spaces: list[Raw] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
-    for group in ((*spaces, *CLUSTER_ROLES, *CLUSTER_ROLE_BINDINGS), (*public(), *missing_runtimes(api))):
-        # Looked up first: nearly always all of it is there, and to be refused costs as much as to make it.
-        lacking = [raw for raw in group if api.ground.lookup(Ref.of(raw)) is None]
-        async with asyncio.TaskGroup() as makers:
-            for raw in lacking:
-                makers.create_task(_ensure(api, raw))
+    """Make what every cluster has, where it is missing; as the API makes it, and a hundred times as fast."""
+    ground, spaces = api.ground, [Ref("", "Namespace", "", name) for name in NAMESPACES]
+    async with asyncio.TaskGroup() as makers:
+        for ref in spaces:
+            if ground.lookup(ref) is None:
+                raw = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ref.name}}
+                makers.create_task(_created(api, raw))
+    made = orjson.loads(files("trainplane").joinpath(MADE).read_bytes())
+    async with asyncio.TaskGroup() as makers:
+        for raw in made:
+            if ground.lookup(Ref.of(raw)) is None:
+                makers.create_task(_placed(ground, raw))
+
+
+def outfit() -> list[Raw]:
+    """What every cluster has beside its namespaces, as a person would write it."""
+    return [*CLUSTER_ROLES, *CLUSTER_ROLE_BINDINGS, *public(), *runtimes()]
 
 
 def public() -> list[Raw]:
@@ -69,15 +82,29 @@ def public() -> list[Raw]:
     ]
 
 
-def missing_runtimes(api: Api) -> Iterator[Raw]:
-    """The built-in runtimes that the cluster has not; each has a file of its name."""
+def runtimes() -> list[Raw]:
+    """The built-in runtimes."""
     folder = files("trainplane").joinpath("runtimes")
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
-        name, _, form = file.name.rpartition(".")
-        if form == "yaml" and api.ground.lookup(Ref(GROUP, CLUSTER_TRAINING_RUNTIME, "", name)) is None:
-            yield from (document.value for document in parse(file.read_bytes()).documents)
+    found = sorted(folder.iterdir(), key=lambda file: file.name)
+    texts = [file.read_bytes() for file in found if file.name.endswith(".yaml")]
+    return [document.value for text in texts for document in parse(text).documents]
 
 
-async def _ensure(api: Api, raw: Raw) -> None:
+async def _created(api: Api, raw: Raw) -> None:
     with suppress(AlreadyExists):
         await api.create(raw)
+
+
+async def _placed(ground: Ground, raw: Raw) -> None:
+    """Store an object that the API has made before, with what only the moment can say."""
+    stamp, row = ground.stamp(), ground.row(group_of(raw["apiVersion"]), raw["kind"])
+    if row is None:
+        return
+    metadata = {**raw["metadata"], "uid": ground.uid(), "creationTimestamp": stamp}
+    if ground.keeps_owners:
+        metadata["managedFields"] = [{**entry, "time": stamp} for entry in metadata["managedFields"]]
+    else:
+        del metadata["managedFields"]
+    key = Key(row.resource, metadata.get("namespace", ""), metadata["name"])
+    with suppress(Conflict):
+        await ground.write(Write(key, body({**raw, "metadata": metadata}), 0))

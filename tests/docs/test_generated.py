@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tools import cli_reference, differences, jobset_checklist, rules_reference, why_reference
+from tools import cli_reference, differences, furniture, jobset_checklist, rules_reference, why_reference
 from tools.generated import stale
 from trainplane.cli.group import load
 from trainplane.cli.help import rules
@@ -15,13 +15,14 @@ from trainplane.cli.main import VERBS
 @pytest.mark.parametrize(
     ("path", "text"),
     [
+        (furniture.PATH, furniture.render),
         (cli_reference.PATH, cli_reference.render),
         (rules_reference.PATH, rules_reference.render),
         (why_reference.PATH, why_reference.render),
         (differences.PATH, differences.render),
         (jobset_checklist.PATH, jobset_checklist.render),
     ],
-    ids=["cli", "rules", "why", "differences", "jobset"],
+    ids=["furniture", "cli", "rules", "why", "differences", "jobset"],
 )
 def test_the_committed_file_is_current(path: Path, text: object) -> None:
     assert callable(text)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trainplane.cli.background import Ready, start
+from trainplane.cli.certifying import certifying
 from trainplane.cli.clusters import Cluster, count, of_cluster
 from trainplane.cli.importing import importing
 from trainplane.cli.keeper import Record, write_record
@@ -167,7 +168,15 @@ def up(
         noted = None if audit is None else Path(audit) if audit else cluster.audit
         return Asked(port, gates, count, node_cpu, node_memory, node_gpus, noted, records, machine)
 
-    serve = partial(_serve, cluster, asked=asked, merge=merge, detached=detach)
+    def serve(ready: Callable[[Ready], None]) -> int:
+        with certifying(cluster, in_pods=bool(nodes and not simulate)), importing():
+            # All that serves is imported here; below it is only named.
+            import trainplane.cluster.http.connections
+            import trainplane.embed  # noqa: F401
+
+            config = asked()
+        return _serve(cluster, ready, config=config, merge=merge, detached=detach)
+
     if not detach:
         return serve(partial(_tell, cluster))
     # The other process loads what serves: this one only waits, and should be gone at once when it has its answer.
@@ -176,15 +185,8 @@ def up(
 
 
 @rarely()
-def _serve(
-    cluster: Cluster, ready: Callable[[Ready], None], *, asked: Callable[[], Asked], merge: bool, detached: bool
-) -> int:
+def _serve(cluster: Cluster, ready: Callable[[Ready], None], *, config: Asked, merge: bool, detached: bool) -> int:
     """Serve until a signal; returns the exit code. Raises Refused where there is nothing to serve."""
-    with importing():
-        # All that serves is imported here; below it is only named.
-        import trainplane.embed  # noqa: F401
-
-        config = asked()
     with refusing(cluster, port=config.port):
         return asyncio.run(_until_stopped(cluster, ready, config=config, merge=merge, detached=detached))
 
