@@ -15,7 +15,7 @@ from trainplane.cluster import kubeconfig
 from trainplane.cluster.account_tokens import AccountTokens
 from trainplane.cluster.api import Api
 from trainplane.cluster.audit import AuditLog
-from trainplane.cluster.collector import rarely
+from trainplane.cluster.collector import give_back, rarely
 from trainplane.cluster.credentials import Credentials, credentials
 from trainplane.cluster.http.face import Face, listening
 from trainplane.cluster.http.questions import Access, Questions
@@ -98,6 +98,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
         store = Store(disk, now=clock.seconds)
         async with asyncio.TaskGroup() as house, _choosing(config) as choosing:
             house.create_task(store.run(), name="store")
+            freeing = house.create_task(give_back(lambda: store.revision), name="memory")
             try:
                 shown = await asyncio.to_thread(
                     credentials, config.folder / "pki", name=config.name, now=clock.now(), extra_names=names
@@ -105,6 +106,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
                 async with _serving(config, store, shown, choosing=choosing) as cluster:
                     yield cluster
             finally:
+                freeing.cancel()
                 store.close()
 
 

@@ -1,7 +1,11 @@
 """Ref: the way to an object, by kind and name."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
+
+_SHARED: dict[str, str] = {}
+"""Kinds and namespaces, each once: Refs are kept by the thousand, and would keep the text that each was read from."""
 
 
 class Ref(NamedTuple):
@@ -16,11 +20,12 @@ class Ref(NamedTuple):
     def of(cls, raw: Mapping[str, Any]) -> "Ref":
         """The Ref of an object."""
         metadata = raw.get("metadata") or {}
-        return cls(
-            group_of(raw.get("apiVersion", "")), raw.get("kind", ""), metadata.get("namespace", ""), metadata["name"]
-        )
+        kind, namespace = raw.get("kind", ""), metadata.get("namespace", "")
+        share = _SHARED.setdefault
+        return cls(group_of(raw.get("apiVersion", "")), share(kind, kind), share(namespace, namespace), metadata["name"])
 
 
+@lru_cache(maxsize=256)
 def group_of(api_version: str) -> str:
     """The group of an apiVersion; "" for core."""
     group, slash, _ = api_version.partition("/")

@@ -1,11 +1,19 @@
-"""Python's collector of cyclic garbage, told to look for it less often while a cluster is served."""
+"""Memory while a cluster is served: garbage is looked for less often, and what was freed goes back to the machine."""
 
+import asyncio
+import ctypes
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 RARELY = (50_000, 20, 20)
 """After how many new objects, and after how many looks at those, it looks again; Python's own are 700, 10 and 10."""
+
+TRIM = 3.0
+"""Seconds between two looks at what was freed."""
+LONG = 128 << 10
+"""How long a buffer is that has pages of its own, and gives them back when it is freed."""
+_MMAP_THRESHOLD = -3
 
 
 class Endings:
@@ -31,3 +39,21 @@ def rarely() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+async def give_back(changes: Callable[[], int]) -> None:
+    """Give freed memory back again and again, where `changes` has counted on since the last time.
+
+    Objects are some kB of text each. Where they come and go, the C library keeps the holes between those that stay, a
+    sixth of what a busy cluster holds; and once a long list was freed, it takes long buffers from among them too.
+    """
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "malloc_trim"):
+        return
+    library.mallopt(_MMAP_THRESHOLD, LONG)
+    seen = 0
+    while True:
+        await asyncio.sleep(TRIM)
+        if (now := changes()) != seen:
+            seen = now
+            await asyncio.to_thread(library.malloc_trim, 0)

@@ -1,5 +1,6 @@
 """What the verbs stand on: the Store, the kinds, the clock, and the sources of uids and of chance."""
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -44,7 +45,7 @@ class Call(msgspec.Struct, frozen=True):
     @property
     def key(self) -> Key:
         """Where the object is."""
-        return Key(self.row.resource, self.namespace, self.name)
+        return Key(self.row.resource, sys.intern(self.namespace), self.name)
 
     @property
     def is_dry(self) -> bool:

@@ -12,7 +12,7 @@ from trainplane.api.meta import Raw
 # Nobody can have written it into an object beforehand, so that it is found exactly once.
 _MARK = os.urandom(16).hex()
 _MARK_BYTES = _MARK.encode()
-_DECODED = 1 << 20
+_DECODED = 1 << 18
 
 
 class Key(NamedTuple):

@@ -14,7 +14,7 @@ from trainplane.reconcile.view import EVENTS, Ref, View, node_of
 
 _Refs = dict[Ref, None]
 _Index = dict[str, _Refs]
-HOT = 512
+HOT = 256
 _NEWS = 8192
 """How many changes of a kind are told; who asks less often looks at everything."""
 

@@ -238,13 +238,14 @@ async def _name(client: Client, runner: Runner) -> None:
     live, changed = Live(hot=1), asyncio.Event()
     unseen = Unseen(live, asyncio.get_running_loop().time)
 
-    pods: dict[Ref, Raw] = {}
+    pods: dict[Ref, bytes] = {}
 
     def tell(before: Raw | None, after: Raw | None) -> None:
         ref = Ref.of(after or before or {})
         if ref.kind == "Pod":
-            # There may be many that have ended, and most changes of the others leave their names alone.
-            small = named(after) if after else None
+            # There may be many, and most of their changes leave their names alone; as JSON they take little room.
+            about = named(after) if after else None
+            small = msgspec.json.encode(about) if about else None
             if pods.get(ref) == small:
                 return
             pods.pop(ref, None)
@@ -262,7 +263,10 @@ async def _name(client: Client, runner: Runner) -> None:
             await reflector.synced.wait()
         told = None
         while True:
-            known = names(live.all("", "Service"), pods.values(), gateway=runner.gateway)
+            services = list(live.all("", "Service"))
+            spaces = {service["metadata"].get("namespace", "") for service in services}
+            found = (msgspec.json.decode(small) for ref, small in pods.items() if ref.namespace in spaces)
+            known = names(services, found, gateway=runner.gateway)
             if known != told:
                 await runner.resolve(known)
                 told = known
