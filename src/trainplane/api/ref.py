@@ -22,7 +22,9 @@ class Ref(NamedTuple):
         metadata = raw.get("metadata") or {}
         kind, namespace = raw.get("kind", ""), metadata.get("namespace", "")
         share = _SHARED.setdefault
-        return cls(group_of(raw.get("apiVersion", "")), share(kind, kind), share(namespace, namespace), metadata["name"])
+        return cls(
+            group_of(raw.get("apiVersion", "")), share(kind, kind), share(namespace, namespace), metadata["name"]
+        )
 
 
 @lru_cache(maxsize=256)
