@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from trainplane.api.meta import Raw
@@ -121,6 +122,23 @@ def test_what_is_missing_is_said_as_kubernetes_says_it(volume: Raw, message: str
     with pytest.raises(Missing) as caught:
         content({"name": "v", **volume})
     assert failed("v", str(caught.value)) == f'MountVolume.SetUp failed for volume "v" : {message}'
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x", "..data", "..x/y"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"serviceAccountToken": {"path": "PATH"}},
+        {"configMap": {"name": "cfg", "items": [{"key": "a", "path": "PATH"}]}},
+        {"secret": {"name": "sec", "items": [{"key": "key", "path": "PATH"}]}},
+        {"downwardAPI": {"items": [{"path": "PATH", "fieldRef": {"fieldPath": "metadata.labels"}}]}},
+    ],
+    ids=lambda source: next(iter(source)),
+)
+def test_no_file_of_a_volume_leads_out_of_it(source: Raw, path: str) -> None:
+    told = msgspec.json.decode(msgspec.json.encode(source).replace(b"PATH", path.encode()))
+    with pytest.raises(Missing, match="leads out of the volume"):
+        content({"name": "v", "projected": {"sources": [told]}})
 
 
 def test_references() -> None:

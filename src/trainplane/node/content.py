@@ -60,15 +60,18 @@ def token_projections(volume: Raw) -> list[Raw]:
 
 def files(pod: Raw, volume: Raw, view: View, *, allocatable: Mapping[str, Any], token: Token) -> Files | None:
     """The files of a volume that is made of objects, or None for one that is not; raises Missing."""
-    if projected := volume.get("projected"):
-        mode, found = _mode(projected), Files()
-        for source in projected.get("sources") or ():
-            found |= _source(pod, source, view, mode=mode, allocatable=allocatable, token=token)
-        return found
-    if not any(volume.get(key) for key in (*KINDS, "downwardAPI")):
+    sources = (volume["projected"].get("sources") or ()) if volume.get("projected") else (volume,)
+    key = next((key for key in ("projected", *KINDS, "downwardAPI") if volume.get(key)), None)
+    if key is None:
         return None
-    key = next(key for key in (*KINDS, "downwardAPI") if volume.get(key))
-    return _source(pod, volume, view, mode=_mode(volume[key]), allocatable=allocatable, token=token)
+    found = Files()
+    for source in sources:
+        found |= _source(pod, source, view, mode=_mode(volume[key]), allocatable=allocatable, token=token)
+    for path in found:
+        # Whoever writes these files may be root, and must not be led elsewhere by what a pod says.
+        if path.startswith(("/", "..")) or ".." in path.split("/"):
+            raise Missing(f'the path "{path}" leads out of the volume; name a file in it that does not begin with ".."')
+    return found
 
 
 def _mode(source: Raw) -> int:
