@@ -497,3 +497,18 @@ def test_a_container_with_more_on_disk_than_it_may_have_ends(tmp_path: Path) -> 
         assert 'exceeded its local ephemeral storage limit "100Ki"' in ended["status"]["message"]
 
     played(tmp_path, play)
+
+
+def test_a_path_that_leads_up_again_is_where_it_leads_in_the_container(tmp_path: Path) -> None:
+    async def play(made: Nodes) -> None:
+        spec = container(
+            script="echo kept > /data/x; ls /data; echo why > /dev/word",
+            volumeMounts=[{"name": "v", "mountPath": "/etc/../../../data"}],
+            terminationMessagePath="/etc/../../dev/word",
+        )
+        await made.create(pod(volumes=[{"name": "v", "emptyDir": {}}], containers=[spec]))
+        ended = await made.ended()
+        assert await made.log() == "x\n"
+        assert states(ended)["c"]["terminated"]["message"] == "why\n"
+
+    played(tmp_path, play, runner="namespaced")

@@ -1,13 +1,15 @@
 """Launch: what a pod needs before it starts, and a container of it as a Program."""
 
 import os
+import posixpath
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from math import ceil
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from trainplane.api.kinds import by_plural
 from trainplane.api.meta import Raw
@@ -167,22 +169,14 @@ def program(pod: Raw, container: Raw, home: Home, *, view: View, made: Furnished
     if not argv and not where.is_image:
         message = f'no command specified: nothing here knows the entrypoint of "{image}"; set the container\'s command'
         raise NotStarted(CREATE_ERROR, message)
-    word = message_file(pod, home, name)
-    word.parent.mkdir(parents=True, exist_ok=True)
-    word.write_bytes(b"")
-    word.chmod(0o666)
-    mounts = {mount.target: mount for mount in where.mounts}
-    mounts |= {target: Mount(target, folder, name="kept") for target, folder in _kept(pod, home).items()}
-    said = container.get("terminationMessagePath") or TERMINATION_LOG
-    mounts[said] = Mount(said, word, name="termination-log")
-    mounts |= {mount.target: mount for mount in volumes.mounts(container, made.sources, env)}
+    mounts = _mounts(pod, container, home, where=where, made=made, env=env)
     limits, requests = look(container, "resources", "limits") or {}, look(container, "resources", "requests") or {}
     return Program(
         name,
         argv,
         env,
         cwd=container.get("workingDir") or ("" if where.is_image else WORK),
-        mounts=tuple(sorted(mounts.values(), key=lambda each: each.target.rstrip("/").count("/"))),
+        mounts=tuple(sorted(mounts, key=lambda each: each.target.rstrip("/").count("/"))),
         root=where.root,
         image=_image(container) if where.is_image else None,
         read_only_root=user.read_only_root,
@@ -200,6 +194,29 @@ def program(pod: Raw, container: Raw, home: Home, *, view: View, made: Furnished
         cpu_request=cores(requests.get("cpu")) or 0.0,
         devices=devices.files(taken),
     ), where
+
+
+def _mounts(
+    pod: Raw, container: Raw, home: Home, *, where: Place, made: Furnished, env: Mapping[str, str]
+) -> Iterable[Mount]:
+    """What a container sees besides its root; of two at one place the later is meant."""
+    word = message_file(pod, home, container["name"])
+    word.parent.mkdir(parents=True, exist_ok=True)
+    word.write_bytes(b"")
+    word.chmod(0o666)
+    seen = [
+        *where.mounts,
+        *(Mount(target, folder, name="kept") for target, folder in _kept(pod, home).items()),
+        Mount(container.get("terminationMessagePath") or TERMINATION_LOG, word, name="termination-log"),
+        *volumes.mounts(container, made.sources, env),
+    ]
+    # Nobody who makes mounts should have to think of paths that lead up again.
+    return {target: replace(mount, target=target) for mount in seen if (target := _plain(mount.target))}.values()
+
+
+def _plain(path: str) -> str:
+    """A path of a container from its root, without steps up."""
+    return posixpath.normpath("/" + path.lstrip("/"))
 
 
 def _image(container: Raw) -> Image:
