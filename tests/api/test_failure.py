@@ -73,6 +73,19 @@ def without(*words: str) -> list[str]:
             Verdict(ExitClass.USER_EXCEPTION, None, 1),
             id="an exception without torchrun",
         ),
+        pytest.param(
+            134,
+            ["Traceback (most recent call last):", "ValueError: bad", "terminate called without an active exception"],
+            Verdict(ExitClass.USER_EXCEPTION, None, 134),
+            id="an exception, and threads that made it an abort",
+        ),
+        pytest.param(134, ["free(): invalid pointer"], Verdict(ExitClass.SIGNAL, None, 134), id="an abort alone"),
+        pytest.param(
+            143,
+            ["Traceback (most recent call last):", "SignalException: got signal: 15"],
+            Verdict(ExitClass.SIGNAL, None, 143),
+            id="who was ended did not fail",
+        ),
         pytest.param(3, ["bye"], Verdict(ExitClass.EXIT_CODE, None, 3), id="a code of its own"),
         pytest.param(143, ["bye"], Verdict(ExitClass.SIGNAL, None, 143), id="a signal"),
         pytest.param(

@@ -50,7 +50,7 @@ def test_the_flame_graph_is_that_of_the_rank(clusters: Clusters, runner: str) ->
     started(clusters, "busy")
     assert clusters.refusal("profile", "busy") == (
         "profiling is not enabled for job busy; whoever may change it enables it with: "
-        f"kubectl annotate trainjob busy -n default {ANNOTATION}"
+        f"trainplane kubectl annotate trainjob busy -n default {ANNOTATION}"
     )
     clusters.kubectl("annotate", "trainjob", "busy", ANNOTATION)
     done = clusters.run("profile", "busy", "--rank", "1", "--seconds", "1")

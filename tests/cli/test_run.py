@@ -91,7 +91,11 @@ def test_a_command_runs_beside_the_training(up: Clusters) -> None:
     up.run("wait", name, "--for", "Running", "--timeout", f"{PATIENCE / 2:.0f}s")
     done = up.run("exec", name, "--", "sh", "-c", "cat part.txt; exit 7", code=7)
     assert done.stdout == "shipped"
-    assert up.refusal("exec", "--rank", "3", name, "--", "true") == "job long has no pod at rank 3; there are 0"
+    assert up.run("exec", name, "echo", "-n", "one").stdout == "one"
+    assert up.run("exec", name, "--rank", "0", "--", "echo", "--rank").stdout == "--rank\n"
+    assert up.refusal("exec", name, "--rank", "3", "--", "true") == "job long has no pod at rank 3; there are 0"
+    said = up.refusal("exec", "-c", "nope", name, "--", "true")
+    assert said.endswith(" has no container nope; it has node")
 
 
 @pytest.mark.parametrize(

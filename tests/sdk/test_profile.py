@@ -1,10 +1,11 @@
 """Which process a rank is, and whether a job may be profiled."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from trainplane.sdk.profile import Answer, Process, choose, is_enabled, refusal, trainers
+from trainplane.sdk.profile import Answer, Process, choose, is_enabled, is_starting, refusal, trainers
 
 
 def process(pid: int, *, place: int = 0, parent: int = 0, **rest: Any) -> Process:
@@ -35,6 +36,13 @@ def process(pid: int, *, place: int = 0, parent: int = 0, **rest: Any) -> Proces
 def test_the_process_of_a_rank(processes: list[Process], rank: int, pid: int | None) -> None:
     found = choose(processes, rank)
     assert (found.pid if found else None) == pid
+
+
+def test_torchrun_is_not_one_of_its_ranks() -> None:
+    launcher = replace(process(5), command="python /env/bin/torchrun train.py")
+    assert is_starting([launcher])
+    assert not is_starting([launcher, process(6, parent=5, rank=0)])
+    assert not is_starting([process(5)])
 
 
 @pytest.mark.parametrize(

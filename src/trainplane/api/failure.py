@@ -13,6 +13,8 @@ from trainplane.api.raw import look
 
 CONDITION = "trainplane.dev/Failure"
 """The condition by which a node says of a pod how it failed: its reason is the class, its message the rank."""
+ABORTED = 134
+"""The exit code of a program that has ended itself with SIGABRT."""
 TAIL = 200
 """How many of the last lines are looked at for the cause."""
 
@@ -144,11 +146,12 @@ def judge(code: int, lines: Sequence[str], *, oom: bool = False, started: bool =
         return Verdict(ExitClass.NOT_STARTED, rank, code)
     text = "\n".join(own)
     found = next((found for found, pattern in _CAUSES if pattern.search(text)), None)
-    if found is None and code > 128:
-        found = ExitClass.SIGNAL
-    elif found is None:
+    if found is None:
         is_exception = any(_EXCEPTION.match(line) for line in own)
-        found = ExitClass.USER_EXCEPTION if is_exception else ExitClass.EXIT_CODE
+        # Threads of a library that are still at work when an exception ends the program often have it abort.
+        by_itself = code <= 128 or code == ABORTED
+        otherwise = ExitClass.EXIT_CODE if code <= 128 else ExitClass.SIGNAL
+        found = ExitClass.USER_EXCEPTION if is_exception and by_itself else otherwise
     return Verdict(found, rank, code)
 
 

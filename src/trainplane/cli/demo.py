@@ -1,6 +1,7 @@
 """`trainplane demo`: a real training on four nodes of this machine, which leaves a model behind and nothing running."""
 
 import shutil
+import subprocess
 import sys
 from importlib.resources import as_file, files
 from importlib.util import find_spec
@@ -26,7 +27,7 @@ NODES, PROCESSES = 2, 2
 @click.command()
 @click.option(
     "--environment",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=click.Path(path_type=Path),
     help="A virtual environment that has torch; that of trainplane itself by default.",
 )
 @click.option("--steps", type=click.IntRange(1, 100_000), default=200, show_default=True, help="How long to train.")
@@ -48,6 +49,8 @@ def demo(environment: Path | None, steps: int) -> int:
             "torch is not installed beside trainplane; install it (pip install torch), "
             "or name an environment that has it with --environment"
         )
+    if environment is not None:
+        _must_have_torch(environment)
     if keeper := holder(cluster):
         raise Refused(f"another demo is running: {keeper}; wait for it, or stop it")
     for path in cluster.disposable:
@@ -99,6 +102,19 @@ def _asked(**said: object) -> dict[str, object]:
         "env": {},
     }
     return {**nothing, **said}
+
+
+def _must_have_torch(environment: Path) -> None:
+    python, asks = (
+        environment / "bin" / "python",
+        "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))",
+    )
+    try:
+        code = subprocess.run([python, "-c", asks], stdin=subprocess.DEVNULL, capture_output=True).returncode  # noqa: S603 - as named
+    except OSError:
+        raise Refused(f"{environment} is no virtual environment: it has no bin/python; name another one") from None
+    if code:
+        raise Refused(f"{environment} has no torch; install it there: {python} -m pip install torch")
 
 
 def _otherwise(environment: Path | None) -> "ImageMapping":

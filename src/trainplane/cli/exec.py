@@ -24,7 +24,17 @@ LOST = 255
 """The exit code where the connection ended before the command did."""
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+class _Divided(click.Command):
+    """A command whose options may stand after the job as well, where -- divides them from the words to run."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does."""
+        ctx.allow_interspersed_args = "--" in args
+        ctx.ignore_unknown_options = not ctx.allow_interspersed_args
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Divided)
 @of_server(everywhere=False)
 @click.option("--rank", type=click.IntRange(0), default=0, help="The pod's place in its step; the first by default.")
 @click.option("--step", default="", metavar="NAME", help="The step of the job; the trainer by default.")
@@ -44,11 +54,13 @@ def exec(  # noqa: A001 - the verb's name
     stdin: bool,
     tty: bool,
 ) -> int:
-    """Run a command in a pod of a job, and leave with its exit code. Options come before the job.
+    """Run a command in a pod of a job, and leave with its exit code.
+
+    Without the -- before the command all options come before the job.
 
     \b
     trainplane exec digits -- nvidia-smi
-    trainplane exec --rank 1 digits -- ls -l /workspace/output
+    trainplane exec digits --rank 1 -- ls -l /workspace/output
     trainplane exec -it digits -- bash
     """
     words = command[1:] if command[0] == "--" else command
@@ -83,6 +95,8 @@ async def _run(
     pods = (await session.client.list(POD, namespace=namespace, labels=f"{JOBSET_NAME}={name}")).items
     pod = _chosen(pods, name, step=step, rank=rank, why=session.command(f"why {name}"))
     ref = Ref("", "Pod", namespace, pod["metadata"]["name"])
+    if container and container not in containers(pod):
+        raise Refused(f"pod {ref.name} has no container {container}; it has {', '.join(containers(pod))}")
     channel = await session.client.streams.exec(
         ref, words, container=container or containers(pod)[0], stdin=stdin, tty=tty
     )

@@ -140,7 +140,7 @@ def _nothing(session: Session, asked: Asked) -> str:
     todo = sort_of(asked.word).next.format(
         history=session.command("history"),
         why=session.command("why --all"),
-        kubectl=session.command("kubectl") if session.server.cluster else "kubectl",
+        kubectl=session.kubectl("").strip(),
     )
     return f"there are no {asked.word}{which}{where}; {todo}"
 

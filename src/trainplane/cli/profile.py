@@ -22,7 +22,7 @@ def profile(server: Server, job: str, *, rank: int, seconds: int, rate: int, fil
     profiling be enabled: the annotation ome.io/profiling-enabled of the job or of its runtime says "true".
 
     \b
-    kubectl annotate trainjob digits ome.io/profiling-enabled=true
+    trainplane kubectl annotate trainjob digits ome.io/profiling-enabled=true
     trainplane profile digits
     trainplane profile digits --rank 3 --seconds 30
     """
@@ -46,7 +46,7 @@ async def _graph(session: Session, name: str, *, rank: int, seconds: int, rate: 
     from trainplane.api.jobset import JOBSET_NAME
     from trainplane.api.trainer import PROFILING_ENABLED
     from trainplane.sdk.logs import POD, TRAINJOB
-    from trainplane.sdk.profile import NotProfiled, choose, is_enabled, processes, record, trainers
+    from trainplane.sdk.profile import NotProfiled, choose, is_enabled, is_starting, processes, record, trainers
 
     job = await session.get(TRAINJOB, name)
     namespace = job["metadata"]["namespace"]
@@ -54,11 +54,13 @@ async def _graph(session: Session, name: str, *, rank: int, seconds: int, rate: 
     if not pods:
         raise Refused(f"no pod of job {name} is running; see why: {session.command(f'why {name}')}")
     if not is_enabled(job, pods[0]):
-        todo = f"kubectl annotate trainjob {name} -n {namespace} {PROFILING_ENABLED}=true"
+        todo = session.kubectl(f"annotate trainjob {name} -n {namespace} {PROFILING_ENABLED}=true")
         raise Refused(f"profiling is not enabled for job {name}; whoever may change it enables it with: {todo}")
     streams = session.client.streams
     try:
         found = await processes(streams, pods)
+        if is_starting(found):
+            raise Refused(f"torchrun has not started the ranks of job {name} yet; look again in a moment")
         process = choose(found, rank)
         if process is None:
             raise Refused(

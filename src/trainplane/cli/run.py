@@ -99,6 +99,9 @@ def run(
         if given or arguments:
             raise click.UsageError(f"the document says everything: leave out --{(given or ['arguments'])[0]}")
 
+    own = {name for option in run.params for name in option.opts if name.startswith("--")}
+    if late := [word for word in arguments if word.partition("=")[0] in own]:
+        click.echo(f"note: {late[0]} is given to the script; options of `run` come before it", err=True)
     # Whatever cannot be read is told before a cluster is started for it.
     objects = document.objects_of(filename) if filename is not None else ()
     archive = packed(Path(script)) if script is not None else None

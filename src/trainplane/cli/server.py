@@ -90,6 +90,10 @@ class Session:
         """The command line of a verb for the same server and namespace, to be pasted."""
         return self.server.command(verb, namespace=self.home if self.home != self.client.target.namespace else "")
 
+    def kubectl(self, words: str) -> str:
+        """The command line of kubectl for the same server, to be pasted; ours where it is a cluster of `up`."""
+        return f"{self.server.command('kubectl') if self.server.cluster else 'kubectl'} {words}"
+
     async def all(self, kind: "Kind", *, everywhere: bool = False) -> "list[Raw]":
         """The objects of a kind in the namespace, or in all; raises what the API raises."""
         namespace = "" if everywhere or not kind.namespaced else self.namespace

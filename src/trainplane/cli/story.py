@@ -82,7 +82,8 @@ async def told(session: Session, ref: Ref, following: Following) -> Ended:
             foot.say(f"{ref.name}: {at}")
 
     def on_change(job: Raw) -> None:
-        if said := stages.take(job):
+        # How it ended is told by whoever asked for the story, with more than a stage can say.
+        if (said := stages.take(job)) and not has_ended(job):
             foot.above(click.style(said, dim=True), err=True)
 
     try:
@@ -101,10 +102,10 @@ class Stages:
         """A line where the state or what is said of it changed, other than in numbers, else ""."""
         summary = look(job, "status", "summary") or {}
         state, message = summary.get("state") or "Pending", clean(summary.get("message") or "")
-        now = (state, _NUMBERS.sub("", message))
-        if now == self._last:
+        before, self._last = self._last, (state, _NUMBERS.sub("", message))
+        # A state that falls back for the same reason is nothing new; one that goes on to run is.
+        if self._last == before or (message and self._last[1] == before[1] and state != "Running"):
             return ""
-        self._last = now
         return f"{state.lower()}{': ' if message else ''}{message}"
 
 

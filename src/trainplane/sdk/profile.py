@@ -82,6 +82,11 @@ def choose(processes: Sequence[Process], rank: int) -> Process | None:
     return max(first, key=lambda each: each.cpu, default=None)
 
 
+def is_starting(processes: Sequence[Process]) -> bool:
+    """Whether torchrun is there, and none of the ranks that it starts."""
+    return any("torchrun" in each.command for each in processes) and all(each.rank is None for each in processes)
+
+
 async def processes(streams: Streams, pods: Sequence[Raw]) -> list[Process]:
     """The Python processes of pods; raises ApiError, and NotProfiled where no pod can be looked into."""
     gate = asyncio.Semaphore(AT_ONCE)

@@ -268,13 +268,15 @@ def pod_failed(scene: Scene) -> Cause | None:
         if not failed or not is_short(scene, job):
             continue
         pod = first_failed(scene) or failed[0]
+        ends = ((ended(status) or {}).get("finishedAt") for status, _ in containers(pod))
         limit = look(job, "spec", "backoffLimit")
         of = f" of {int(limit) + 1} tries that backoffLimit allows" if limit else ""
+        then = "is not tried again, for backoffLimit is 0" if limit == 0 else f"is tried again ({len(failed)}{of})"
         return Cause(
             "PodFailed",
-            f"{how_failed(pod)}, and is tried again ({len(failed)}{of})",
+            f"{how_failed(pod)}, and {then}",
             f"read its log, and correct what fails: kubectl logs {pod['metadata']['name']} -n {scene.namespace}",
-            time_of(look(pod, "status", "startTime")),
+            time_of(max(filter(None, ends), default=look(pod, "status", "startTime"))),
             (Ref.of(pod), Ref.of(job)),
         )
     return None
