@@ -4,11 +4,13 @@ import asyncio
 import gc
 import os
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import click
 
+from trainplane.cli.certifying import certifying
 from trainplane.cli.importing import importing
 from trainplane.cli.keeper import Record, write_record
 from trainplane.cli.server import Server, Session, answering
@@ -31,14 +33,19 @@ def work_alone(
 
     It has the one node that `up` has unless it is told otherwise: a pod's logs are there as long as its node is.
     """
-    with importing():
-        from trainplane.embed import Config
-        from trainplane.node.machine import Settings
-
     cluster = server.cluster
     if cluster is None:
         raise ValueError("only a cluster of this machine can be started")
     prepare(cluster)
+    if sys.platform == "linux":
+        from trainplane.node.namespaced.client import start_early
+
+        # On the other processors, while this one loads all the rest.
+        start_early(cluster.folder)
+    with certifying(cluster, in_pods=True), importing():
+        from trainplane.embed import Config
+        from trainplane.node.machine import Settings
+
     config = Config(cluster.folder, name=cluster.name, machine=Settings(nodes, images=images), waits=True)
     with answering(), refusing(cluster):
         try:

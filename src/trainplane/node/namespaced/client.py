@@ -25,6 +25,11 @@ from trainplane.node.runner import Unable as Unable
 _READY_SECONDS = 60.0
 _END_SECONDS = 10.0
 
+LOG = "server.log"
+"""Where a fork server writes what went wrong with itself, in the folder of its Runner."""
+_EARLY: dict[Path, tuple[subprocess.Popen[bytes], socket.socket]] = {}
+"""Interpreters that were started ahead of their time, by the log that they write to."""
+
 
 class Lost(Exception):
     """The fork server has ended."""
@@ -59,25 +64,15 @@ class ForkServer:
     async def start(self, hello: Message) -> None:
         """Start it; raises Unable where the kernel refuses."""
         await self._bury()
-        ours, theirs = channel.pair()
-        root = str(Path(__file__).resolve().parents[3])
-        with theirs, self._log.open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
-                [sys.executable, "-I", "-S", "-c", LINE, root, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-                cwd="/",
-                env={"LC_ALL": "C.UTF-8"},
-            )
+        early = _EARLY.pop(self._log, None)
+        process, ours = early or _interpreter(self._log)
+        self._process = process
         try:
             await asyncio.to_thread(self._greet, ours, hello)
         except (Unable, channel.Closed, TimeoutError) as error:
             ours.close()
-            self._process.kill()
-            self._process.wait()
+            process.kill()
+            process.wait()
             raise error if isinstance(error, Unable) else Unable(f"the fork server did not start: {error!r}") from error
         ours.settimeout(None)
         self._end = ours
@@ -203,6 +198,34 @@ class ForkServer:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def start_early(folder: Path) -> None:
+    """Start the interpreter that the Runner of a cluster with this folder will soon want for its fork server.
+
+    It waits for its hello, and ends with this process where none comes.
+    """
+    home = folder / "node" / "namespaced"
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _EARLY[home / LOG] = _interpreter(home / LOG)
+
+
+def _interpreter(log: Path) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """A process that will be a fork server, and our end of the way to it."""
+    ours, theirs = channel.pair()
+    root = str(Path(__file__).resolve().parents[3])
+    with theirs, log.open("ab") as errors:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter
+            [sys.executable, "-I", "-S", "-c", LINE, root, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+            cwd="/",
+            env={"LC_ALL": "C.UTF-8"},
+        )
+    return process, ours
 
 
 def _give_ranges(pid: int, hello: Message) -> None:

@@ -18,7 +18,7 @@ from trainplane.node.namespaced import cgroups, minder
 from trainplane.node.namespaced.abilities import Found, abilities
 from trainplane.node.namespaced.addresses import GATEWAY, Addresses
 from trainplane.node.namespaced.channel import Message
-from trainplane.node.namespaced.client import ForkServer, Lost, Unable, ranges
+from trainplane.node.namespaced.client import LOG, ForkServer, Lost, Unable, ranges
 from trainplane.node.namespaced.gateway import Gateway
 from trainplane.node.namespaced.leftovers import Notes, label
 from trainplane.node.namespaced.orders import Orders, has_filters
@@ -71,7 +71,7 @@ class NamespacedRunner:
         self._rootless = os.geteuid() != 0
         self._ranges = ranges() if self._rootless else None
         self._groups: cgroups.Cgroups | None = None
-        self._server = ForkServer(folder / "server.log", hear=self._hear, lost=self._lost)
+        self._server = ForkServer(folder / LOG, hear=self._hear, lost=self._lost)
         self._starting = asyncio.Lock()
         self._orders: Orders | None = None
         self._addresses = Addresses()
