@@ -15,7 +15,7 @@ from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.api.ref import Ref
 from trainplane.cli.server import Session
-from trainplane.cli.tables import clean
+from trainplane.cli.tables import clean, plain
 from trainplane.cli.tags import Foot, Tags, progress_of
 from trainplane.cluster.client import Happened
 from trainplane.cluster.errors import ApiError, Expired
@@ -155,7 +155,7 @@ async def report(session: Session, ref: Ref, end: Ended) -> str:
     if failure is None:
         return f"{ref.name} failed: {message or 'no pod of it says why'}"
     failure, lines = _refined(failure, await _written_by(session, ref, failure.pod))
-    said = [f"  {clean(line.text)}" if "\x1b" in line.text else f"  {line.text}" for line in lines[-LAST:]]
+    said = [f"  {plain(line.text)}" for line in lines[-LAST:]]
     return "\n".join([f"{ref.name} failed: {failure.told()}", *said, f"what to do: {ADVICE[failure.kind]}"])
 
 

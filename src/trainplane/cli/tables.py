@@ -119,6 +119,11 @@ def clean(text: str) -> str:
     return _UNSHOWN.sub(" ", text).strip()
 
 
+def plain(text: str) -> str:
+    """The text as it was set, without anything else that a terminal would obey."""
+    return _UNSHOWN.sub(" ", text.expandtabs())
+
+
 def terminal_width() -> int | None:
     """How wide the terminal is; None where the output goes elsewhere."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -1,11 +1,13 @@
 """Words for sentences: counts, lists and amounts as people say them."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from trainplane.api.quantity import Amount
 
 LONGEST = 300
 """How much of what others say is worth repeating."""
+_OBEYED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 NAMES = {"cpu": "CPU", "memory": "memory", "nvidia.com/gpu": "GPU", "ephemeral-storage": "disk"}
 
 
@@ -37,8 +39,8 @@ def amounts(resources: Mapping[str, Amount]) -> str:
 
 
 def quoted(text: str | None) -> str:
-    """What another program said, on one line and not too long."""
-    line = " ".join(str(text or "").split())
+    """What another program said, on one line, not too long, and with nothing in it that a terminal would obey."""
+    line = " ".join(_OBEYED.sub(" ", str(text or "")).split())
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
