@@ -50,7 +50,7 @@ def test_a_pod_gets_what_its_class_says() -> None:
             {"runtimeClassName": "small", "overhead": {"cpu": "1"}}, "doesn't match RuntimeClass's", id="other overhead"
         ),
         pytest.param(
-            {"runtimeClassName": "small", "nodeSelector": {"vm": "no"}}, "vm=no, and the class small", id="other nodes"
+            {"runtimeClassName": "small", "nodeSelector": {"vm": "no"}}, "nodeSelector[vm] = no", id="other nodes"
         ),
     ],
 )

@@ -32,6 +32,7 @@ class Fault(StrEnum):
     RETAIN_KEYS = "retainKeys"
     ORDER = "order"
     TYPE = "type"
+    KINDS = "kinds"
     OPERATION = "operation"
     POINTER = "pointer"
     TEST = "test"
@@ -40,7 +41,9 @@ class Fault(StrEnum):
 class PatchError(ValueError):
     """A patch that cannot be applied: where, what is wrong, and what to do."""
 
-    def __init__(self, fault: Fault, path: Path, what: str, todo: str) -> None:
+    def __init__(self, fault: Fault, path: Path, what: str, todo: str, *, values: tuple[Any, ...] = ()) -> None:
+        """`values` are the lists, or the value, that do not fit together."""
+        self.values = values
         self.fault = fault
         self.path = path
         self.what = what
@@ -106,7 +109,8 @@ def _merge_member(old: Any, value: Any, *, schema: Schema, path: Path) -> Any:
     """What becomes of one field; None when it goes away."""
     if isinstance(value, Mapping):
         if not isinstance(old, Mapping):
-            return None if value.get(DIRECTIVE) == "delete" else _content(value, path)
+            # Whatever a directive says of a map that is not there, nothing comes of it.
+            return None if DIRECTIVE in value else _content(value, path)
         if "replace" in strategies(schema):
             return _content(value, path)
         return _merge_map(old, value, schema=schema, path=path)
@@ -159,7 +163,8 @@ def _apply_order(result: dict[str, Any], patch: Mapping[str, Any], *, name: str,
     order, added, old = patch[SET_ORDER + name], patch.get(name, []), result.get(name)
     where = (*path, SET_ORDER + name)
     if not isinstance(order, list):
-        raise PatchError(Fault.ORDER, where, "the order is not a list", f"list the elements of {name} in their order")
+        todo = f"list the elements of {name} in their order"
+        raise PatchError(Fault.ORDER, where, "the order is not a list", todo, values=(order,))
     if added is None or (old is None and name not in patch):
         return
     if not isinstance(added, list) or not isinstance(old, list | None):
@@ -183,6 +188,7 @@ def _apply_order(result: dict[str, Any], patch: Mapping[str, Any], *, name: str,
             where,
             f"the order does not list the patched elements of {name} as the patch has them",
             "list every element of the patch, in the same order",
+            values=(added, order),
         )
     result[name] = _arrange(merged, first=order, like=old or [], key=key)
 
@@ -198,6 +204,9 @@ def _apply_removal(result: dict[str, Any], name: str, values: Any, path: Path) -
             Fault.TYPE, where, "this must be a list of strings or numbers", "list what to take out of the list"
         )
     if isinstance(result.get(name), list):
+        if len({type(item) for item in (*result[name], *values)}) > 1:
+            what, todo = "the elements are not all of one kind", "use elements of the kind that the list holds"
+            raise PatchError(Fault.KINDS, where, what, todo, values=(result[name], values))
         gone = {identity(value) for value in values}
         result[name] = [item for item in result[name] if isinstance(item, dict | list) or identity(item) not in gone]
 
@@ -259,7 +268,7 @@ def _content(value: Mapping[str, Any], path: Path) -> dict[str, Any]:
         if item is not None
         and key not in (DIRECTIVE, RETAIN_KEYS)
         and not key.startswith((SET_ORDER, DELETE_FROM))
-        and not (isinstance(item, Mapping) and item.get(DIRECTIVE) == "delete")
+        and not (isinstance(item, Mapping) and _directive(item, (*path, key)))
     }
 
 
@@ -281,9 +290,8 @@ def _directive(value: Mapping[str, Any], path: Path) -> str:
 def _are_maps(*lists: list[Any], path: Path) -> bool:
     kinds = {isinstance(item, Mapping) for items in lists for item in items}
     if len(kinds) > 1 or any(isinstance(item, list) or item is None for items in lists for item in items):
-        raise PatchError(
-            Fault.TYPE, path, "the elements are not all of one kind", "use elements of the kind that the list holds"
-        )
+        todo = "use elements of the kind that the list holds"
+        raise PatchError(Fault.KINDS, path, "the elements are not all of one kind", todo, values=lists)
     return kinds == {True}
 
 

@@ -132,7 +132,7 @@ class Api:
         if subresource == "scale":
             return (await self.parts.rescale(call, patch.form, Body(patch.body), uid=uid)).object
         patch_form(patch.form, custom=resource_of(call.row).custom)
-        return _shown((await self.writes.patch(call, patch.form, patch.body, uid=uid)).object, call)
+        return _shown((await self.writes.patch(call, patch.form, Body(patch.body), uid=uid)).object, call)
 
     async def set_status(self, ref: Ref, status: Raw, *, uid: str = "") -> Raw:
         """Make this the object's status; with a uid, only on the object that has it."""
@@ -141,7 +141,8 @@ class Api:
 
     async def bind(self, pod: Ref, node: str) -> None:
         """Place a pod on a node."""
-        await self.parts.bind(self._call(pod, subresource="binding"), {"target": {"kind": "Node", "name": node}})
+        binding = {"metadata": {"name": pod.name}, "target": {"kind": "Node", "name": node}}
+        await self.parts.bind(self._call(pod, subresource="binding"), binding)
 
     async def delete(
         self, ref: Ref, *, uid: str = "", propagation: str = "Background", grace: int | None = None

@@ -74,7 +74,8 @@ def _metric_causes(metric: Mapping[str, Any], at: str) -> Iterator[Cause]:
     if not kind:
         yield required(f"{at}.type", "must specify a metric source type")
     if kind not in _SOURCES:
-        yield not_supported(f"{at}.type", kind, _SOURCES)
+        # Told twice, as the API server looks for the source and for its name.
+        yield from [not_supported(f"{at}.type", kind, _SOURCES)] * 2
     for field in _SOURCES.values():
         if metric.get(field) is not None:
             yield from _source_causes(metric[field], field, f"{at}.{field}")

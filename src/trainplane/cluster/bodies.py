@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from trainplane.api.problem import Path
 from trainplane.cluster.errors import BadRequest
 
 _SHOWN = 30
@@ -23,6 +24,30 @@ class Body:
         self.lines = lines or []
         """What YAML says of keys that were written twice, by line."""
 
+    def twice(self) -> list[Path]:
+        """The paths of what was given twice, in an object or in the values of a JSON patch."""
+        if not self.repeated:
+            return []
+        found: list[Path] = []
+        if isinstance(self.value, list):
+            for operation in self.value:
+                if isinstance(operation, dict) and isinstance(operation.get("path"), str):
+                    start = tuple(operation["path"].split("/")[1:])
+                    self._seek(operation.get("value"), start, found)
+        else:
+            self._seek(self.value, (), found)
+        return found
+
+    def _seek(self, value: Any, path: Path, found: list[Path]) -> None:
+        if isinstance(value, dict):
+            for name, item in value.items():
+                if name in self.repeated.get(id(value), ()):
+                    found.append((*path, name))
+                self._seek(item, (*path, name), found)
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                self._seek(item, (*path, index), found)
+
 
 class NotReadable(ValueError):
     """A body that is no JSON or YAML; the message is in the words of the API server's own reader."""
@@ -36,7 +61,7 @@ def read_json(data: bytes, *, lenient: bool = False) -> Body:
         raise NotReadable(json_fault(data, error.pos)) from None
     # What comes out as it went in holds no key twice; nearly all clients write JSON without blanks.
     try:
-        if lenient or not isinstance(value, dict) or orjson.dumps(value) == data.strip():
+        if lenient or not isinstance(value, dict | list) or orjson.dumps(value) == data.strip():
             return Body(value)
     except orjson.JSONEncodeError:
         raise NotReadable("exceeded max depth") from None

@@ -12,7 +12,6 @@ from trainplane.cluster.ground import Ground, Note
 from trainplane.cluster.limit_ranges import breaches, with_defaults
 from trainplane.cluster.pod_accounts import with_account
 from trainplane.cluster.runtime_class import classed
-from trainplane.cluster.volume_causes import volume_warnings
 
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -60,7 +59,6 @@ def _checked_pod(new: Raw, old: Raw | None, ground: Ground, subresource: str) ->
         raise Forbidden.of("pods", name, f'violates PodSecurity "{enforced}": {pod_security.told(found)}')
     yield from _would_violate(spec, namespace)
     if old is None:
-        yield from volume_warnings(spec.get("volumes") or ())
         _check_limits(new, ground, "pods")
 
 

@@ -9,10 +9,11 @@ from trainplane.api.raw import look
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_found, not_supported, required
 from trainplane.cluster.go_structs import as_go
 from trainplane.cluster.names import label_faults, subdomain_faults
+from trainplane.cluster.probe_causes import PROBES, handler_causes, port_name_faults, probe_causes
+from trainplane.cluster.security_causes import profile_causes
 from trainplane.cluster.volume_causes import path_faults
 
 _ENV_NAME = re.compile(r"[ -<>-~]+\Z")
-_PORT_NAME = re.compile(r"[a-z0-9-]+\Z")
 _STANDARD = ("cpu", "memory", "ephemeral-storage")
 _FIELD_PATHS = re.compile(
     r"metadata\.(name|namespace|uid|labels|annotations|(labels|annotations)\['[^']+'\])"
@@ -21,9 +22,18 @@ _FIELD_PATHS = re.compile(
 _RESOURCES = tuple(
     f"{side}.{name}" for side in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
 )
-_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
-_COUNTS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+_MOUNT_WORDS = {
+    "mountPropagation": ("Bidirectional", "HostToContainer", "None"),
+    "recursiveReadOnly": ("Disabled", "Enabled", "IfPossible"),
+}
+_RESTARTS = ("Always", "Never", "OnFailure")
+_RULE_ACTIONS = ("Restart", "RestartAllContainers")
+_RESIZES = ("NotRequired", "RestartContainer")
+CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+\Z")
+CONFIG_KEY_WORDS = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
+    "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
 MOST = 2**31 - 1
 Part = Mapping[str, Any]
 
@@ -53,12 +63,13 @@ def container_causes(raw: Part, at: str, *, volumes: list[Any], seen: set[str]) 
     yield from _env(raw.get("env") or (), f"{at}.env")
     yield from _env_from(raw.get("envFrom") or (), f"{at}.envFrom")
     yield from _mounts(raw, at, volumes)
-    for probe in _PROBES:
+    for probe in PROBES:
         if raw.get(probe) is not None:
-            yield from _probe(raw[probe], f"{at}.{probe}", once=probe != "readinessProbe")
+            yield from probe_causes(raw[probe], f"{at}.{probe}", kind=probe)
     for hook, handler in (raw.get("lifecycle") or {}).items():
         if isinstance(handler, Mapping):
-            yield from _handler(handler, f"{at}.lifecycle.{hook}")
+            yield from handler_causes(handler, f"{at}.lifecycle.{hook}")
+    yield from _restart(raw, at)
     yield from resource_causes(raw.get("resources") or {}, f"{at}.resources")
     yield from _security(raw.get("securityContext") or {}, f"{at}.securityContext")
 
@@ -84,20 +95,6 @@ def _ports(ports: Any, at: str) -> Iterator[Cause]:
             yield not_supported(f"{where}.protocol", port["protocol"], ("SCTP", "TCP", "UDP"))
 
 
-def port_name_faults(name: str) -> Iterator[str]:
-    """What is wrong with the name of a port."""
-    if len(name) > 15:
-        yield "must be no more than 15 characters"
-    if not _PORT_NAME.match(name):
-        yield "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"
-    if not re.search("[a-z]", name):
-        yield "must contain at least one letter (a-z)"
-    if "--" in name:
-        yield "must not contain consecutive hyphens"
-    if name.startswith("-") or name.endswith("-"):
-        yield "must not begin or end with a hyphen"
-
-
 def _env(env: Any, at: str) -> Iterator[Cause]:
     for index, each in enumerate(env):
         where = f"{at}[{index}]"
@@ -120,12 +117,20 @@ def _source(source: Part, at: str) -> Iterator[Cause]:
     elif len(source) > 1:
         yield invalid(at, "", "may not have more than one field specified at a time")
     path, resource = look(source, "fieldRef", "fieldPath"), look(source, "resourceFieldRef", "resource")
+    if source.get("fieldRef") is not None and not path:
+        yield required(f"{at}.fieldRef.fieldPath")
+    if source.get("resourceFieldRef") is not None and not resource:
+        yield required(f"{at}.resourceFieldRef.resource")
     if path and not _FIELD_PATHS.match(path):
         words = f"error converting fieldPath: field label not supported: {path}"
         yield invalid(f"{at}.fieldRef.fieldPath", path, words)
     hugepages = str(resource).startswith(("limits.hugepages-", "requests.hugepages-"))
     if resource and resource not in _RESOURCES and not hugepages:
         yield not_supported(f"{at}.resourceFieldRef.resource", resource, _RESOURCES)
+    if source.get("fileKeyRef") is not None:
+        for name in ("volumeName", "path", "key"):
+            if not source["fileKeyRef"].get(name):
+                yield required(f"{at}.fileKeyRef.{name}")
     for kind in ("configMapKeyRef", "secretKeyRef"):
         reference = source.get(kind)
         if reference is None:
@@ -133,8 +138,14 @@ def _source(source: Part, at: str) -> Iterator[Cause]:
         name = reference.get("name") or ""
         for fault in subdomain_faults(name):
             yield invalid(f"{at}.{kind}.name", name, fault)
-        if not reference.get("key"):
-            yield required(f"{at}.{kind}.key")
+        yield from _key(reference.get("key") or "", f"{at}.{kind}.key")
+
+
+def _key(key: str, at: str) -> Iterator[Cause]:
+    if not key:
+        yield required(at)
+    elif not CONFIG_KEY.match(key):
+        yield invalid(at, key, CONFIG_KEY_WORDS)
 
 
 def _env_from(sources: Any, at: str) -> Iterator[Cause]:
@@ -143,18 +154,25 @@ def _env_from(sources: Any, at: str) -> Iterator[Cause]:
         if not given:
             yield invalid(at, "", "must specify one of: `configMapRef` or `secretRef`")
         for kind in given:
-            if not each[kind].get("name"):
+            name = each[kind].get("name") or ""
+            if not name:
                 yield required(f"{at}[{index}].{kind}.name")
+            for fault in subdomain_faults(name) if name else ():
+                yield invalid(f"{at}[{index}].{kind}.name", name, fault)
 
 
 def _mounts(raw: Part, at: str, volumes: list[Any]) -> Iterator[Cause]:
     mounts: set[str] = set()
     for index, mount in enumerate(raw.get("volumeMounts") or ()):
         where = f"{at}.volumeMounts[{index}]"
-        if not mount.get("name"):
+        name = mount.get("name") or ""
+        if not name:
             yield required(f"{where}.name")
-        elif mount["name"] not in volumes:
-            yield not_found(f"{where}.name", mount["name"])
+        if name not in volumes:
+            yield not_found(f"{where}.name", name)
+        for field, known in _MOUNT_WORDS.items():
+            if mount.get(field) not in (None, *known):
+                yield not_supported(f"{at}.volumeMounts.{field}", mount[field], known)
         path = mount.get("mountPath") or ""
         if not path:
             yield required(f"{where}.mountPath")
@@ -164,36 +182,37 @@ def _mounts(raw: Part, at: str, volumes: list[Any]) -> Iterator[Cause]:
         for fault in path_faults(mount.get("subPath") or ""):
             yield invalid(f"{at}.volumeMounts.subPath", mount["subPath"], fault)
     for index, device in enumerate(raw.get("volumeDevices") or ()):
-        if device.get("name") and device["name"] not in volumes:
-            yield not_found(f"{at}.volumeDevices[{index}].name", device["name"])
+        where, name = f"{at}.volumeDevices[{index}]", device.get("name") or ""
+        if not name:
+            yield required(f"{where}.name")
+        if name not in volumes:
+            yield not_found(f"{where}.name", name)
+        if not device.get("devicePath"):
+            yield required(f"{where}.devicePath")
 
 
-def _probe(probe: Part, at: str, *, once: bool) -> Iterator[Cause]:
-    yield from _handler(probe, at)
-    for name in _COUNTS:
-        value = probe.get(name)
-        if value is not None and value < 0:
-            yield invalid(f"{at}.{name}", value, "must be greater than or equal to 0")
-    threshold = probe.get("successThreshold")
-    if once and threshold not in (None, 0, 1):
-        yield invalid(f"{at}.successThreshold", threshold, "must be 1")
-
-
-def _handler(raw: Part, at: str) -> Iterator[Cause]:
-    given = [kind for kind in _HANDLERS if raw.get(kind) is not None]
-    if not given:
-        yield required(at, "must specify a handler type")
-    for kind in given[1:]:
-        yield forbidden(f"{at}.{kind}", "may not specify more than 1 handler type")
-    for kind in given[:1]:
-        if kind == "exec" and not raw["exec"].get("command"):
-            yield required(f"{at}.exec.command")
-        port = raw[kind].get("port") if kind in ("httpGet", "tcpSocket") else None
-        if isinstance(port, int) and not 1 <= port <= 65535:
-            yield invalid(f"{at}.{kind}.port", port, "must be between 1 and 65535, inclusive")
-        elif isinstance(port, str):
-            for fault in port_name_faults(port):
-                yield invalid(f"{at}.{kind}.port", port, fault)
+def _restart(raw: Part, at: str) -> Iterator[Cause]:
+    """What is wrong with how a container is started again by itself."""
+    policy = raw.get("restartPolicy")
+    if policy is not None and policy not in _RESTARTS:
+        yield not_supported(f"{at}.restartPolicy", policy, _RESTARTS)
+    rules = raw.get("restartPolicyRules") or ()
+    if rules and policy is None:
+        yield required(f"{at}.restartPolicy", "must specify restartPolicy when restart rules are used")
+    for index, rule in enumerate(rules):
+        where, codes = f"{at}.restartPolicyRules[{index}]", rule.get("exitCodes")
+        if rule.get("action") not in _RULE_ACTIONS:
+            yield not_supported(f"{where}.action", rule.get("action") or "", _RULE_ACTIONS)
+        if codes is None:
+            yield required(f"{where}.exitCodes", "must be specified")
+        elif codes.get("operator") not in ("In", "NotIn"):
+            yield not_supported(f"{where}.exitCodes.operator", codes.get("operator") or "", ("In", "NotIn"))
+    for rule in raw.get("resizePolicy") or ():
+        for name, known in (("resourceName", ("cpu", "memory")), ("restartPolicy", _RESIZES)):
+            if not rule.get(name):
+                yield required(f"{at}.resizePolicy")
+            elif rule[name] not in known:
+                yield not_supported(f"{at}.resizePolicy", rule[name], known)
 
 
 def _security(raw: Part, at: str) -> Iterator[Cause]:
@@ -201,6 +220,7 @@ def _security(raw: Part, at: str) -> Iterator[Cause]:
         value = raw.get(name)
         if value is not None and not 0 <= value <= MOST:
             yield invalid(f"{at}.{name}", value, f"must be between 0 and {MOST}, inclusive")
+    yield from profile_causes(raw, at)
     if raw.get("allowPrivilegeEscalation") is False and raw.get("privileged"):
         shown = as_go(raw, "SecurityContext")
         yield invalid(at, shown, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true")
@@ -219,6 +239,9 @@ def resource_causes(resources: Part, at: str) -> Iterator[Cause]:
                 yield invalid(where, str(amount), "must be greater than or equal to 0")
             elif "/" in name and _amount(amount).nano % 10**9:
                 yield invalid(where, str(_amount(amount)), "must be an integer")
+    given = {*limits, *requests}
+    if any(name.startswith("hugepages-") for name in given) and not given & {"cpu", "memory"}:
+        yield forbidden(at, "HugePages require cpu or memory")
     for name, amount in requests.items():
         limit = limits.get(name)
         if limit is None:

@@ -54,6 +54,8 @@ class GoWords(NamedTuple):
     """The fields on the way to it, without positions and without keys of maps."""
     type: str
     """The type of what belongs there."""
+    is_known: bool = True
+    """Whether the struct has such a field."""
 
 
 def go_words(type_: type[Wire], path: Path) -> GoWords:
@@ -61,19 +63,19 @@ def go_words(type_: type[Wire], path: Path) -> GoWords:
     struct, held = type_, type_
     annotation: Any = type_
     names: list[str] = []
-    field = ""
+    field, known = "", True
     for step in path:
         if isinstance(step, int):
             annotation = get_args(bare(annotation))[0]
         elif isinstance(held, type) and issubclass(held, Wire):
             struct, field = held, step
             fields = {field.encode_name: field.type for field in msgspec.structs.fields(held)}
-            annotation = fields.get(step, str)
+            annotation, known = fields.get(step, str), step in fields
             names += filter(None, (embedded_in(held, step), step))
         else:
             annotation = get_args(held)[1]
         held = bare(annotation)
-    return GoWords(struct_name(struct), ".".join(names), _go_type(annotation, field_type(struct, field)))
+    return GoWords(struct_name(struct), ".".join(names), _go_type(annotation, field_type(struct, field)), known)
 
 
 def _go_type(annotation: Any, named: str = "") -> str:

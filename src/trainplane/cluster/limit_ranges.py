@@ -9,6 +9,7 @@ from trainplane.api.quota_use import pod_limits
 from trainplane.api.raw import look
 from trainplane.api.requests import pod_requests
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, required
+from trainplane.cluster.names import key_faults
 
 NOTE = "kubernetes.io/limit-ranger"
 _TYPES = ("Pod", "Container", "PersistentVolumeClaim")
@@ -121,7 +122,10 @@ def limit_range_causes(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
     types: set[str] = set()
     for index, item in enumerate(look(new, "spec", "limits") or ()):
         at, type_ = f"spec.limits[{index}]", item.get("type") or ""
-        if type_ not in _TYPES and "/" not in type_:
+        faults = list(key_faults(type_))
+        for fault in faults:
+            yield invalid(f"{at}.type", type_, fault)
+        if not faults and type_ not in _TYPES and "/" not in type_:
             yield invalid(f"{at}.type", type_, "must be a standard limit type or fully qualified")
         if type_ in types:
             yield duplicate(f"{at}.type", type_)

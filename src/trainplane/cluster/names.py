@@ -120,19 +120,22 @@ def metadata_causes(row: Kind, metadata: Mapping[str, Any], *, new: bool = True)
             yield invalid("metadata.name", name, fault)
     yield from _map_causes(metadata)
     yield from _owner_causes(metadata.get("ownerReferences") or ())
-    if not resource_of(row).custom:
-        for index, finalizer in enumerate(metadata.get("finalizers") or ()):
-            yield from _finalizer_causes(f"metadata.finalizers[{index}]", finalizer)
+    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
+        yield from _finalizer_causes(f"metadata.finalizers[{index}]", finalizer, custom=resource_of(row).custom)
     if {ORPHAN, FOREGROUND_DELETION} <= set(metadata.get("finalizers") or ()):
         words = f"finalizer {ORPHAN} and {FOREGROUND_DELETION} cannot be both set"
         yield invalid("metadata.finalizers", metadata["finalizers"], words)
 
 
-def finalizer_warnings(row: Kind, metadata: Mapping[str, Any]) -> Iterator[str]:
-    """What the author of an object of a CRD's kind should know of its finalizers."""
+def finalizer_warnings(row: Kind, metadata: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
+    """What the author of an object of a CRD's kind should know of its new finalizers."""
     if resource_of(row).custom:
         for finalizer in metadata.get("finalizers") or ():
-            if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            if (
+                finalizer not in (old.get("finalizers") or ())
+                and "/" not in finalizer
+                and finalizer not in _STANDARD_FINALIZERS
+            ):
                 yield (
                     f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name '
                     "to avoid accidental conflicts with other finalizer writers"
@@ -153,11 +156,10 @@ def _map_causes(metadata: Mapping[str, Any]) -> Iterator[Cause]:
         yield too_long("metadata.annotations", MAX_ANNOTATIONS)
 
 
-def _finalizer_causes(where: str, finalizer: str) -> Iterator[Cause]:
-    faults = list(key_faults(finalizer))
-    for fault in faults:
+def _finalizer_causes(where: str, finalizer: str, *, custom: bool) -> Iterator[Cause]:
+    for fault in key_faults(finalizer):
         yield invalid("metadata.finalizers", finalizer, fault)
-    if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+    if not custom and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         yield invalid(where, finalizer, _UNQUALIFIED)
 
 

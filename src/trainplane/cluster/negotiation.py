@@ -106,7 +106,7 @@ def _clauses(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
         media, *rest = (part.strip() for part in text.split(";"))
         parameters = dict(part.partition("=")[::2] for part in rest)
         parameters = {name.strip(): value.strip().strip('"') for name, value in parameters.items()}
-        clauses.append((_weight(parameters.get("q", "1")), media.lower(), parameters))
+        clauses.append((_weight(parameters.get("q", "1")), media, parameters))
     for _, media, parameters in sorted(clauses, key=lambda clause: -clause[0]):
         yield media, parameters
 

@@ -22,8 +22,8 @@ def node_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
     for index, text in enumerate(_ranges(spec)):
         if not _is_range(text):
             yield invalid(f"spec.podCIDRs[{index}]", text, _RANGE_WORDS)
-    # Told twice, as the API server judges taints twice.
-    for _ in range(2):
+    # Told twice of a change, as the API server judges taints twice then.
+    for _ in range(1 if old is None else 2):
         yield from _taint_causes(spec)
     before = look(old, "spec") or {}
     if _ranges(before) and _ranges(spec) != _ranges(before):

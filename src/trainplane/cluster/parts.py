@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from trainplane.api.core import DISRUPTION_TARGET, POD_SCHEDULED
-from trainplane.api.kinds import Kind, Scale
-from trainplane.api.meta import Raw
+from trainplane.api.kinds import Kind
+from trainplane.api.kinds import Scale as Places
+from trainplane.api.meta import Int32, ObjectMeta, Raw, Wire
 from trainplane.api.raw import look, put
 from trainplane.cluster.bodies import Body
 from trainplane.cluster.causes import invalid
@@ -21,6 +24,31 @@ from trainplane.cluster.wire import JSON_PATCH
 from trainplane.cluster.writes import Writes
 
 SCALE_VERSION = "autoscaling/v1"
+
+
+class ScaleSpec(Wire, frozen=True):
+    """How many replicas are wanted."""
+
+    replicas: Int32 | UnsetType = UNSET
+
+
+class ScaleStatus(Wire, frozen=True):
+    """How many replicas there are."""
+
+    replicas: Int32
+    selector: str | UnsetType = UNSET
+
+
+class Scale(Wire, frozen=True):
+    """The size of an object."""
+
+    api_version: str | UnsetType = UNSET
+    kind: str | UnsetType = UNSET
+    metadata: ObjectMeta | UnsetType = UNSET
+    spec: ScaleSpec | UnsetType = UNSET
+    status: ScaleStatus | UnsetType = UNSET
+
+
 _SCALE_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -91,7 +119,7 @@ class Parts:
         if form == APPLY_PATCH:
             return apply(before, body.value, force=bool(call.options.force), **said).object
         if form:
-            after, _ = patched(before, form, body.value, schema=_SCALE_SCHEMA)
+            after, _ = patched(before, form, body.value, type_=Scale)
         else:
             after = _put_scale(call, body.value)
             after = {**after, "metadata": {**before["metadata"], **after["metadata"]}}
@@ -103,7 +131,7 @@ class Parts:
     async def bind(self, call: Call, raw: Raw) -> Answer:
         """Place a pod on a node; whether that node is there is not asked, as a real API server does not."""
         target = raw.get("target") or {}
-        if look(raw, "metadata", "name") not in (None, "", call.name):
+        if (look(raw, "metadata", "name") or "") != call.name:
             raise BadRequest("name in URL does not match name in Binding object")
         if not target.get("name"):
             raise Internal("target.name: Required value")
@@ -130,7 +158,7 @@ class Parts:
 
     async def evict(self, call: Call, raw: Raw) -> Answer:
         """Ask a pod to go."""
-        if look(raw, "metadata", "name") not in (None, "", call.name):
+        if (look(raw, "metadata", "name") or "") != call.name:
             raise BadRequest("name in URL does not match name in Eviction object")
         options = delete_options(Options(), raw.get("deleteOptions") or {})
         stored = self._ground.find(call.key)
@@ -160,7 +188,7 @@ def with_condition(status: Raw, type_: str, *, now: str, **words: str) -> Raw:
     return {**status, "conditions": [*others, condition]}
 
 
-def scale_of(raw: Raw, how: Scale) -> Raw:
+def scale_of(raw: Raw, how: Places) -> Raw:
     """The Scale of an object."""
     metadata = raw["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -177,7 +205,7 @@ def scale_of(raw: Raw, how: Scale) -> Raw:
     }
 
 
-def _scale(row: Kind) -> Scale:
+def _scale(row: Kind) -> Places:
     if row.scale is None:
         raise NotFound.resource()
     return row.scale

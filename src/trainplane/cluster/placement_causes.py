@@ -5,7 +5,7 @@ from typing import Any
 
 from trainplane.api.raw import look
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
-from trainplane.cluster.names import key_faults, value_faults
+from trainplane.cluster.names import key_faults, label_faults, value_faults
 from trainplane.cluster.selector_causes import selector_causes
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -34,12 +34,12 @@ def placement_causes(spec: Spec, at: str) -> Iterator[Cause]:
 
 def _toleration(raw: Spec, at: str) -> Iterator[Cause]:
     key, operator, value, effect = (raw.get(name) or "" for name in ("key", "operator", "value", "effect"))
-    operator = operator or "Equal"
+    given, operator = operator, operator or "Equal"
     for fault in key_faults(key) if key else ():
         yield invalid(f"{at}.key", key, fault)
     if not key and operator != "Exists":
         words = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        yield invalid(f"{at}.operator", operator, words)
+        yield invalid(f"{at}.operator", given, words)
     if raw.get("tolerationSeconds") is not None and effect != "NoExecute":
         yield invalid(f"{at}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
     if operator == "Equal":
@@ -49,7 +49,7 @@ def _toleration(raw: Spec, at: str) -> Iterator[Cause]:
     elif operator == "Exists":
         if value:
             yield invalid(f"{at}.operator", value, "value must be empty when `operator` is 'Exists'")
-    elif key:
+    else:
         yield not_supported(f"{at}.operator", operator, ("Equal", "Exists"))
     if effect and effect not in _EFFECTS:
         yield not_supported(f"{at}.effect", effect, _EFFECTS)
@@ -63,7 +63,9 @@ def _node_affinity(raw: Spec, at: str) -> Iterator[Cause]:
             words = "must have at least one node selector term"
             yield required(f"{at}.{_REQUIRED}.nodeSelectorTerms", words)
         for index, term in enumerate(terms):
-            yield from _node_term(term, f"{at}.{_REQUIRED}.nodeSelectorTerms[{index}]")
+            where = f"{at}.{_REQUIRED}.nodeSelectorTerms[{index}]"
+            yield from _node_term(term, where)
+            yield from _value_causes(term, where)
     for index, each in enumerate(raw.get(_PREFERRED) or ()):
         yield from _weight(each, f"{at}.{_PREFERRED}[{index}]")
         yield from _node_term(each.get("preference") or {}, f"{at}.{_PREFERRED}[{index}].preference")
@@ -86,6 +88,22 @@ def _node_term(term: Spec, at: str) -> Iterator[Cause]:
             yield invalid(f"{where}.operator", operator, "not a valid selector operator")
         for fault in key_faults(each.get("key") or ""):
             yield invalid(f"{where}.key", each.get("key") or "", fault)
+    for index, each in enumerate(term.get("matchFields") or ()):
+        where = f"{at}.matchFields[{index}]"
+        if each.get("operator") not in ("In", "NotIn"):
+            yield invalid(f"{where}.operator", each.get("operator") or "", "not a valid selector operator")
+        elif len(each.get("values") or ()) != 1:
+            words = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            yield required(f"{where}.values", words)
+        if each.get("key") != "metadata.name":
+            yield invalid(f"{where}.key", each.get("key") or "", "not a valid field selector key")
+
+
+def _value_causes(term: Spec, at: str) -> Iterator[Cause]:
+    for index, each in enumerate(term.get("matchExpressions") or ()):
+        for number, value in enumerate(each.get("values") or ()):
+            for fault in value_faults(value):
+                yield invalid(f"{at}.matchExpressions[{index}].values[{number}]", value, fault)
 
 
 def _weight(raw: Spec, at: str) -> Iterator[Cause]:
@@ -105,6 +123,10 @@ def _pod_affinity(raw: Spec, at: str) -> Iterator[Cause]:
 def _pod_term(term: Spec, at: str) -> Iterator[Cause]:
     for name in ("labelSelector", "namespaceSelector"):
         yield from selector_causes(term.get(name) or {}, f"{at}.{name}")
+    for name in term.get("namespaces") or ():
+        for fault in label_faults(name):
+            yield invalid(f"{at}.namespace", name, fault)
+    yield from _label_keys(term, at, ("matchLabelKeys", "mismatchLabelKeys"))
     key = term.get("topologyKey") or ""
     if not key:
         yield required(f"{at}.topologyKey", "can not be empty")
@@ -120,7 +142,24 @@ def _spread(raw: Spec, at: str) -> Iterator[Cause]:
         yield required(f"{at}.topologyKey", "can not be empty")
     if policy not in ("DoNotSchedule", "ScheduleAnyway"):
         yield not_supported(f"{at}.whenUnsatisfiable", policy, ("DoNotSchedule", "ScheduleAnyway"))
+    domains = raw.get("minDomains")
+    if domains is not None:
+        if domains <= 0:
+            yield invalid(f"{at}.minDomains", domains, "must be greater than zero")
+        if policy != "DoNotSchedule":
+            words = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {policy}"
+            yield invalid(f"{at}.minDomains", domains, words)
+    for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+        if raw.get(name) not in (None, "Honor", "Ignore"):
+            yield not_supported(f"{at}.{name}", raw[name], ("Honor", "Ignore"))
+    yield from _label_keys(raw, at, ("matchLabelKeys",))
     yield from selector_causes(raw.get("labelSelector") or {}, f"{at}.labelSelector")
+
+
+def _label_keys(raw: Spec, at: str, names: tuple[str, ...]) -> Iterator[Cause]:
+    for name in names:
+        if raw.get(name) and raw.get("labelSelector") is None:
+            yield forbidden(f"{at}.{name}", "must not be specified when labelSelector is not set")
 
 
 def _gates(spec: Spec, at: str) -> Iterator[Cause]:
@@ -132,6 +171,8 @@ def _gates(spec: Spec, at: str) -> Iterator[Cause]:
         if name in seen:
             yield duplicate(where, name)
         seen.add(name)
+    if seen and spec.get("nodeName"):
+        yield forbidden(f"{at}.nodeName", "cannot be set until all schedulingGates have been cleared")
     for index, gate in enumerate(spec.get("readinessGates") or ()):
         kind = gate.get("conditionType") or ""
         for fault in key_faults(kind):

@@ -7,15 +7,23 @@ from ipaddress import ip_address
 from typing import Any
 
 from trainplane.api.meta import Raw
+from trainplane.api.quantity import parse
 from trainplane.api.raw import look
-from trainplane.cluster.causes import Cause, forbidden, invalid, not_supported, required
+from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
 from trainplane.cluster.container_causes import container_causes
 from trainplane.cluster.go_structs import difference
 from trainplane.cluster.names import label_faults, subdomain_faults
 from trainplane.cluster.placement_causes import placement_causes
+from trainplane.cluster.security_causes import profile_causes
 from trainplane.cluster.volume_causes import volume_causes
 
 _SYSCTL = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?\Z")
+_SEARCH_FORM = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*"
+_SEARCH = re.compile(rf"(\.|{_SEARCH_FORM}\.?)\Z")
+_SEARCH_WORDS = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must "
+    f"start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SEARCH_FORM}')"
+)
 _UPDATE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -31,6 +39,9 @@ def pod_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
         return
     if subresource == "status":
         yield from _status_causes(new.get("status") or {})
+        quality = look(new, "status", "qosClass")
+        if quality != (look(old, "status", "qosClass") or quality):
+            yield invalid("status.qosClass", quality, "field is immutable")
         return
     if old is not None and spec is old.get("spec"):
         return
@@ -56,7 +67,7 @@ def spec_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
     if policy not in (None, "Always", "OnFailure", "Never"):
         yield not_supported(f"{at}.restartPolicy", policy, ("Always", "OnFailure", "Never"))
     policy = spec.get("dnsPolicy")
-    known = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
+    known = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
     if policy not in (None, *known):
         yield not_supported(f"{at}.dnsPolicy", policy, known)
     for name in ("hostname", "subdomain"):
@@ -74,7 +85,7 @@ def _whole_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
     """What is wrong with what a pod says of itself as a whole."""
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         where = f"{at}.hostAliases[{index}]"
-        yield from _address_causes(alias.get("ip"), f"{where}.ip")
+        yield from _address_causes(alias.get("ip") or "", f"{where}.ip")
         for number, name in enumerate(alias.get("hostnames") or ()):
             for fault in subdomain_faults(name):
                 yield invalid(f"{where}.hostnames[{number}]", name, fault)
@@ -86,14 +97,29 @@ def _whole_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
         if text := spec.get(name):
             for fault in subdomain_faults(text):
                 yield invalid(f"{at}.{name}", text, fault)
+    if spec.get("hostnameOverride") is not None:
+        for fault in subdomain_faults(spec["hostnameOverride"]):
+            yield invalid(f"{at}.hostnameOverride", spec["hostnameOverride"], fault)
+    for index, text in enumerate(look(spec, "dnsConfig", "searches") or ()):
+        if not _SEARCH.match(text):
+            yield invalid(f"{at}.dnsConfig.searches[{index}]", text, _SEARCH_WORDS)
+    for index, option in enumerate(look(spec, "dnsConfig", "options") or ()):
+        if not option.get("name"):
+            yield required(f"{at}.dnsConfig.options[{index}]", "must not be empty")
+    for name, amount in (spec.get("overhead") or {}).items():
+        if parse(amount) < parse(0):
+            yield invalid(f"{at}.overhead.limits[{name}]", str(amount), "must be greater than or equal to 0")
     system = look(spec, "os", "name")
-    if system is not None and system not in ("linux", "windows"):
+    if spec.get("os") is not None and not system:
+        yield required(f"{at}.os.name")
+    elif system is not None and system not in ("linux", "windows"):
         yield not_supported(f"{at}.os", system, ("linux", "windows"))
     if spec.get("hostUsers") is False:
         for name in ("hostNetwork", "hostPID", "hostIPC"):
             if spec.get(name):
                 yield forbidden(f"{at}.{name}", "when `hostUsers` is false")
     yield from _context_causes(spec, f"{at}.securityContext")
+    yield from _shared_causes(spec, at)
     for index, container in enumerate(spec.get("initContainers") or ()):
         if container.get("restartPolicy") == "Always":
             continue
@@ -101,6 +127,24 @@ def _whole_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
             if container.get(name) is not None:
                 words = "may not be set for init containers without restartPolicy=Always"
                 yield forbidden(f"{at}.initContainers[{index}].{name}", words)
+
+
+def _shared_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
+    """What is wrong with what containers want of the machine, of which there is one."""
+    taken: set[str] = set()
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            where = f"{at}.{kind}[{index}]"
+            if look(container, "securityContext", "procMount") == "Unmasked" and spec.get("hostUsers") is not False:
+                words = "`hostUsers` must be false to use `Unmasked`"
+                yield invalid(f"{where}.securityContext.procMount", "Unmasked", words)
+            for number, port in enumerate(container.get("ports") or () if kind == "containers" else ()):
+                if not port.get("hostPort"):
+                    continue
+                place = f"{port.get('protocol', 'TCP')}/{port.get('hostIP', '')}/{port['hostPort']}"
+                if place in taken:
+                    yield duplicate(f"{where}.ports[{number}].hostPort", place)
+                taken.add(place)
 
 
 def _context_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
@@ -119,6 +163,7 @@ def _context_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
             form = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
             words = f"must have at most 253 characters and match regex {form}"
             yield invalid(f"{at}.sysctls[{index}].name", name, words)
+    yield from profile_causes(context, at)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         words = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(f"{at}.shareProcessNamespace", True, words)

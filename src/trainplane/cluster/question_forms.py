@@ -1,9 +1,13 @@
 """The forms of what is asked and not stored: reviews, token requests, bindings and evictions."""
 
+import re
+from typing import Any, get_args
+
 import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.cluster.errors import BadRequest
+from trainplane.cluster.go_words import json_word
 
 Texts = tuple[str, ...]
 
@@ -138,10 +142,54 @@ _FORMS: dict[str, type[Question]] = {
 }
 
 
+_STRUCTS = {
+    Deletion: "DeleteOptions",
+    AccessSpec: "SubjectAccessReviewSpec",
+    RulesSpec: "SelfSubjectRulesReviewSpec",
+    Reference: "ObjectReference",
+    TokenSpec: "TokenRequestSpec",
+    Metadata: "ObjectMeta",
+}
+"""The forms that Go calls otherwise."""
+_AT = re.compile(r"at `\$\.?([^`]*)`")
+
+
 def in_form(raw: Raw, kind: str) -> Raw:
     """The question itself, if all that is read of it is of its type; raises BadRequest."""
     try:
         msgspec.convert(raw, _FORMS.get(kind, Question))
     except msgspec.ValidationError as error:
-        raise BadRequest(f"{kind} cannot be read: {error}".replace("`", "'")) from None
+        words = _unreadable(raw, kind, str(error))
+        if kind != "DeleteOptions":
+            words = f'{kind} in version "v1" cannot be handled as a {kind}: {words}'
+        raise BadRequest(words) from None
     return raw
+
+
+def _unreadable(raw: Raw, kind: str, fault: str) -> str:
+    """What Go says of a field that is not of its type."""
+    found = _AT.search(fault)
+    names = [name for name in (found[1] if found else "").replace("[...]", "").split(".") if name]
+    holder: type[msgspec.Struct] = _FORMS.get(kind, Question)
+    annotation: Any = None
+    value: Any = raw
+    struct = kind
+    for name in names:
+        fields = {field.encode_name: field.type for field in msgspec.structs.fields(holder)}
+        annotation = fields.get(name)
+        struct = _STRUCTS.get(holder, kind if issubclass(holder, Question) else holder.__name__)
+        value = value.get(name) if isinstance(value, dict) else None
+        held = [each for each in get_args(annotation) if each is not type(None)]
+        annotation = held[0] if held else annotation
+        if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+            holder = annotation
+    field = f"{struct}.{'.'.join(names)}"
+    return f"json: cannot unmarshal {json_word(value)} into Go struct field {field} of type {_go(annotation)}"
+
+
+def _go(annotation: Any) -> str:
+    if annotation in (str, bool, int):
+        return {str: "string", bool: "bool", int: "int64"}[annotation]
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return f"v1.{_STRUCTS.get(annotation, annotation.__name__)}"
+    return "[]string" if annotation == Texts else "map[string]string"

@@ -1,23 +1,27 @@
 """Reading what is written to the API: an object out of a body, checked against its path and brought into shape."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
 from trainplane.api.kinds import Kind, kind_of
 from trainplane.api.meta import Raw
+from trainplane.api.problem import Path, show
 from trainplane.api.raw import as_object
 from trainplane.cluster.bodies import Body, unrecognized
 from trainplane.cluster.causes import invalid
-from trainplane.cluster.errors import BadRequest, Invalid
+from trainplane.cluster.errors import BadRequest, Internal, InternalError, Invalid
 from trainplane.cluster.go_words import go, json_word
 from trainplane.cluster.ground import Call
+from trainplane.cluster.refusals import kind_words
 from trainplane.cluster.resources import resource_of
 from trainplane.cluster.shape import Findings, WrongShape, built_in, custom
 
 STRICT = "Strict"
 IGNORE = "Ignore"
+GO_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+"""Where the API server looks for the kind of what it is sent."""
 
 
 def qualified(row: Kind) -> str:
@@ -29,7 +33,7 @@ def typed(body: Body, row: Kind, *, data: bytes | None = None) -> Raw:
     """The object in a body, if it is of the kind that the path is about; raises BadRequest."""
     raw = {} if body.value is None else body.value
     if not isinstance(raw, dict):
-        fault = f"json: cannot unmarshal {json_word(raw)} into Go value of type {_go_target(row)}"
+        fault = f"json: cannot unmarshal {json_word(raw)} into Go value of type {GO_TYPE_META}"
         raise unrecognized(row.kind, _text(body, data), f"couldn't get version/kind; json parse error: {fault}")
     version, kind = raw.get("apiVersion") or "", raw.get("kind") or ""
     for said in (version, kind):
@@ -44,26 +48,25 @@ def typed(body: Body, row: Kind, *, data: bytes | None = None) -> Raw:
             raise BadRequest(
                 f"the API version in the data ({version}) does not match the expected API version ({row.api_version})"
             )
+    elif version.count("/") > 1:
+        raise unrecognized(row.kind, _text(body, data), f"unexpected GroupVersion string: {version}")
     elif (kind and kind != row.kind) or (version and version != row.api_version):
         raise BadRequest(_mismatch(version or row.api_version, kind or row.kind, row))
     return {**raw, "kind": row.kind, "apiVersion": row.api_version}
-
-
-def _go_target(row: Kind) -> str:
-    if resource_of(row).custom:
-        return "map[string]interface {}"
-    version, kind = (f'"json:\\"{name},omitempty\\""' for name in ("apiVersion", "kind"))
-    return f"struct {{ APIVersion string {version}; Kind string {kind} }}"
 
 
 def _text(body: Body, data: bytes | None) -> bytes:
     return data if data is not None else orjson.dumps(body.value)
 
 
+_ELSEWHERE = (("v1", "List"), ("v1", "PersistentVolume"), ("v1", "PodTemplate"), ("batch/v1", "CronJob"))
+"""Kinds that a real API server knows, though they are not served here."""
+
+
 def _mismatch(version: str, kind: str, row: Kind) -> str:
     short = version.rpartition("/")[2]
     said = f'{kind} in version "{short}" cannot be handled as a {row.kind}: '
-    if kind_of(version, kind) is None:
+    if kind_of(version, kind) is None and (version, kind) not in _ELSEWHERE:
         return f'{said}no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
     group = row.group.partition(".")[0] or "core"
     return f"{said}converting (v1.{kind}) to ({group}.{row.kind}): unknown conversion"
@@ -85,7 +88,7 @@ def named(raw: Raw, call: Call) -> Raw:
 
 def placed(metadata: Mapping[str, Any], call: Call, namespace: str) -> Raw:
     """The metadata in the namespace of its path."""
-    if namespace and namespace != call.namespace:
+    if namespace and call.namespace and namespace != call.namespace:
         raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
     bare = {name: item for name, item in metadata.items() if name != "namespace"}
     return {**bare, "namespace": call.namespace} if call.namespace else bare
@@ -104,18 +107,72 @@ def shaped(raw: Raw, call: Call, repeated: Mapping[int, list[str]] | None = None
     return _whole(made), () if mode == IGNORE else tuple(findings.strict)
 
 
-def reshaped(raw: Raw, call: Call, patch: Any, *, old: Raw | None = None) -> tuple[Raw, tuple[str, ...]]:
-    """What a patch made of an object in its shape, and what to warn of; raises Invalid."""
+def retyped(raw: Raw, call: Call, patch: Any) -> Raw:
+    """What a patch made of an object, if it is still of its kind; raises Invalid, BadRequest or Internal."""
+    row = call.asked
+    kind, version = raw.get("kind"), raw.get("apiVersion")
+    if kind == row.kind and version == row.api_version:
+        return raw
+    text = patch() if callable(patch) else patch
+    if not resource_of(row).custom:
+        return _retyped_built_in(raw, row, text)
+    name = as_object(raw.get("metadata")).get("name") or ""
+    if not kind:
+        raise _bad_patch(text, f"Object 'Kind' is missing in '{text}'")
+    if not version:
+        words = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+        raise InternalError(f"Internal error occurred: {words}")
+    if kind != row.kind:
+        raise Invalid.of(f"{kind}.{row.group}", name, [invalid("kind", kind, f"must be {row.kind}")])
+    raise Invalid.of(qualified(row), name, [invalid("apiVersion", version, f"must be {row.api_version}")])
+
+
+def _retyped_built_in(raw: Raw, row: Kind, text: Any) -> Raw:
+    """The object of a built-in kind: a strategic merge cannot change its kind, and other patches may leave it out."""
+    kind, version = raw.get("kind") or row.kind, raw.get("apiVersion")
+    if isinstance(text, str):
+        if not version:
+            raw = {"metadata": {}}
+        elif kind_of(version, kind) is None:
+            words = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+            raise _bad_patch(text, words)
+        elif kind != row.kind:
+            raise BadRequest(f"invalid object type: {kind_words(raw)}")
+    return {**raw, "kind": row.kind, "apiVersion": row.api_version}
+
+
+def reshaped(
+    raw: Raw, call: Call, patch: Any, *, old: Raw | None = None, twice: Iterable[Path] = (), is_applied: bool = False
+) -> tuple[Raw, tuple[str, ...]]:
+    """What a patch made of an object in its shape, and what to warn of; raises Invalid.
+
+    `twice` are the fields that the patch gives twice.
+    """
     row, findings = call.row, Findings()
+    findings.strict += [f'duplicate field "{show(path)}"' for path in twice]
     try:
         shape = custom if resource_of(row).custom else built_in
         made = shape(raw, row, findings, old=old)
     except WrongShape as wrong:
+        if is_applied:
+            raise Internal(_unconverted(patch, row, str(wrong))) from None
         raise _bad_patch(patch() if callable(patch) else patch, str(wrong)) from None
+    if isinstance(patch, dict) and not is_applied:
+        # A strategic merge is read from a map, which has no order.
+        findings.strict.sort()
     mode = call.options.field_validation
     if findings.strict and mode == STRICT:
         raise _bad_patch(patch() if callable(patch) else patch, f"strict decoding error: {', '.join(findings.strict)}")
     return _whole(made), () if mode == IGNORE else tuple(findings.strict)
+
+
+def _unconverted(patch: Raw, row: Kind, fault: str) -> str:
+    """What the API server says of an applied object that its types cannot hold."""
+    metadata, kind = as_object(patch.get("metadata")), kind_words({"kind": row.kind, "apiVersion": row.api_version})
+    place = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+    fault = f"error decoding from json: {fault}" if fault.startswith("illegal base64") else fault
+    words = f"failed to convert new object ({place}; {kind}) to proper version"
+    return f"{words}: unable to convert unstructured object to {kind}: {fault}"
 
 
 def _bad_patch(patch: Any, fault: str) -> Invalid:

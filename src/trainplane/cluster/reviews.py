@@ -11,10 +11,12 @@ from trainplane.api.meta import Raw
 from trainplane.api.times import stamp
 from trainplane.cluster.access import AUTHENTICATED, SERVICE_ACCOUNT_PREFIX, Attributes, User, Verdict, service_account
 from trainplane.cluster.access import resource_attributes as read_attributes
+from trainplane.cluster.errors import BadRequest
 from trainplane.cluster.rbac import Roles, Rule
 
 AUTHORIZATION = "authorization.k8s.io/v1"
 AUTHENTICATION = "authentication.k8s.io/v1"
+_ANONYMOUS, _UNAUTHENTICATED = "system:anonymous", "system:unauthenticated"
 
 
 class ReviewError(ValueError):
@@ -80,12 +82,21 @@ def impersonation_refused(
     return msgspec.structs.replace(asked, verb=f"impersonate-on:user-info:{asked.verb}")
 
 
+def nameless_impersonation(groups: tuple[str, ...], uid: str) -> BadRequest:
+    """The refusal of who would act in the name of groups alone."""
+    listed = ", ".join(f'"{group}"' for group in groups)
+    whom = f'Name:"", UID:"{uid}", Groups:[]string{{{listed}}}, Extra:map[string][]string(nil)'
+    return BadRequest(f"requested &user.DefaultInfo{{{whom}}} without impersonating a user name")
+
+
 def impersonated(name: str, groups: tuple[str, ...] = (), uid: str = "") -> User:
     """The user that impersonation makes; one without groups has those that its name brings."""
-    if name.startswith(SERVICE_ACCOUNT_PREFIX) and not groups:
+    is_account = name.startswith(SERVICE_ACCOUNT_PREFIX) and ":" in name.removeprefix(SERVICE_ACCOUNT_PREFIX)
+    if is_account and not groups:
         namespace, _, account = name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
         return service_account(namespace, account, uid=uid)
-    return User(name, tuple(dict.fromkeys((*groups, AUTHENTICATED))), uid)
+    everyone = _UNAUTHENTICATED if name == _ANONYMOUS else AUTHENTICATED
+    return User(name, tuple(dict.fromkeys((*groups, everyone))), uid)
 
 
 def _asked(spec: Mapping[str, Any]) -> Attributes:

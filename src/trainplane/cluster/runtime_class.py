@@ -28,7 +28,8 @@ def classed(spec: Raw, lookup: Lookup, *, pod: str) -> Raw:
         mine = spec.get("nodeSelector") or {}
         for key in sorted(chosen.keys() & mine.keys()):
             if chosen[key] != mine[key]:
-                raise refused(f"its nodeSelector has {key}={mine[key]}, and the class {name} has {key}={chosen[key]}")
+                words = f"runtimeClass.scheduling.nodeSelector[{key}] = {chosen[key]}"
+                raise Forbidden.of("pods", pod, f"conflict: {words}; pod.spec.nodeSelector[{key}] = {mine[key]}")
         spec = {**spec, "nodeSelector": {**mine, **chosen}}
     if tolerated := look(found, "scheduling", "tolerations"):
         given = list(spec.get("tolerations") or ())

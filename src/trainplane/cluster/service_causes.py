@@ -7,9 +7,9 @@ from typing import Any
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
-from trainplane.cluster.container_causes import port_name_faults
 from trainplane.cluster.endpoint_causes import ADDRESS_WORDS, PORT_WORDS, is_address
 from trainplane.cluster.names import key_faults, label_faults, value_faults
+from trainplane.cluster.probe_causes import port_name_faults
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 NODE_PORTS = range(30_000, 32_768)

@@ -16,7 +16,7 @@ from typing import Any
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import ObjectMeta, Raw
 from trainplane.api.problem import show
-from trainplane.api.quantity import QuantityError, canonical
+from trainplane.api.quantity import QuantityError, canonical, parse
 from trainplane.api.schema import INT_OR_STRING, PRESERVE, Schema, openapi
 from trainplane.cluster.go_words import go_words, json_word
 
@@ -33,7 +33,17 @@ _POINTERS = frozenset(
     )
 )
 """Text that is kept though it is empty, because the API server tells absent from empty there."""
+_IN_PODS = frozenset(
+    (
+        *("fsGroupChangePolicy", "hostnameOverride", "localhostProfile", "mountPropagation", "nodeAffinityPolicy"),
+        *("nodeTaintsPolicy", "procMount", "recursiveReadOnly", "resourceClaimName", "resourceClaimTemplateName"),
+        *("seLinuxChangePolicy", "supplementalGroupsPolicy"),
+    )
+)
 _POINTERS_OF: dict[str, frozenset[str]] = {
+    "Job": frozenset(("completionMode", "podReplacementPolicy")) | _IN_PODS,
+    "PersistentVolumeClaim": frozenset(("volumeMode",)),
+    "Pod": _IN_PODS,
     "Endpoints": frozenset(("appProtocol", "nodeName")),
     "EndpointSlice": frozenset(("appProtocol", "hostname", "nodeName", "protocol", "zone")),
     "HorizontalPodAutoscaler": frozenset(("selectPolicy",)),
@@ -206,7 +216,7 @@ class _BuiltIn:
             child, plain = fields.get(name, _UNKNOWN)
             if child is None:
                 # Templates have whole metadata in built-in kinds; what nobody reads there is dropped in silence.
-                if name != "creationTimestamp" or self.path[-1:] != ["metadata"]:
+                if self.path[-1:] != ["metadata"] or name not in _metadata_schema()["properties"]:
                     findings.unknown(self.path, name)
                 continue
             if findings.repeated:
@@ -308,7 +318,8 @@ class _BuiltIn:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise WrongShape(_QUANTITY_RULE)
         try:
-            return canonical(value)
+            found = canonical(value)
+            return found if found[-1:] not in ("n", "u") else _in_thousandths(found)
         except QuantityError:
             raise WrongShape(_QUANTITY_RULE) from None
 
@@ -320,6 +331,11 @@ class _BuiltIn:
         return WrongShape(
             f"json: cannot unmarshal {said} into Go struct field {words.struct}.{words.path} of type {words.type}"
         )
+
+
+def _in_thousandths(amount: str) -> str:
+    """An amount that is finer than a thousandth, rounded up to one."""
+    return canonical(f"{-(-parse(amount).nano // 10**6)}m")
 
 
 @lru_cache(maxsize=1024)

@@ -1,6 +1,6 @@
 """What each kind makes of a create or an update beyond its schema: fields of the server's own, and generations."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -220,7 +220,14 @@ _ALL_FAMILIES: Raw = {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "Require
 def _new_namespace(raw: Raw, _: Callable[[int], int]) -> Raw:
     spec = raw.get("spec") or {}
     finalizers = list(dict.fromkeys((*(spec.get("finalizers") or ()), NAMESPACE_FINALIZER)))
-    return {**raw, "spec": {**spec, "finalizers": finalizers}, "status": {"phase": "Active"}}
+    metadata = raw["metadata"]
+    labels = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
+    return {
+        **raw,
+        "metadata": {**metadata, "labels": labels},
+        "spec": {**spec, "finalizers": finalizers},
+        "status": {"phase": "Active"},
+    }
 
 
 def _new_claim(raw: Raw, _: Callable[[int], int]) -> Raw:
@@ -270,7 +277,20 @@ def _changed_service(new: Raw, old: Raw) -> Raw:
         for name in ("clusterIP", "clusterIPs", *_FAMILIES):
             if not spec.get(name) and name in before:
                 spec[name] = before[name]
+    if spec.get("type") in ("NodePort", "LoadBalancer"):
+        spec["ports"] = _with_node_ports(spec.get("ports") or (), before.get("ports") or ())
     return {**new, "spec": spec}
+
+
+def _with_node_ports(ports: Sequence[Raw], before: Sequence[Raw]) -> list[Raw]:
+    """The ports with a number on the nodes: the one that they had, or one that none of them has."""
+    kept = {(port.get("protocol"), port.get("port")): port.get("nodePort") for port in before}
+    taken = {port.get("nodePort") for port in (*ports, *before)}
+    free = (number for number in range(30_000, 32_768) if number not in taken)
+    return [
+        {**port, "nodePort": port.get("nodePort") or kept.get((port.get("protocol"), port.get("port"))) or next(free)}
+        for port in ports
+    ]
 
 
 def _changed_secret(new: Raw, _: Raw) -> Raw:

@@ -1,6 +1,5 @@
 """What the API server refuses in objects of built-in kinds, beyond their shape."""
 
-import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 
@@ -20,6 +19,7 @@ from trainplane.cluster.causes import (
     required,
     too_long,
 )
+from trainplane.cluster.container_causes import CONFIG_KEY, CONFIG_KEY_WORDS
 from trainplane.cluster.endpoint_causes import endpoints_causes, slice_causes
 from trainplane.cluster.event_causes import event_causes
 from trainplane.cluster.go_structs import difference
@@ -27,6 +27,7 @@ from trainplane.cluster.job_validation import job_causes
 from trainplane.cluster.limit_ranges import limit_range_causes
 from trainplane.cluster.names import key_faults, label_faults, subdomain_faults
 from trainplane.cluster.node_causes import node_causes
+from trainplane.cluster.placement_causes import placement_causes
 from trainplane.cluster.pod_security import label_causes
 from trainplane.cluster.pod_validation import pod_causes
 from trainplane.cluster.rbac_causes import rbac_causes
@@ -39,11 +40,6 @@ Check = Callable[[Raw, Raw | None, str], Iterable[Cause]]
 MEBIBYTE = 1_048_576
 HIGHEST_PRIORITY = 1_000_000_000
 SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
-_KEY = re.compile(r"[-._a-zA-Z0-9]+\Z")
-_KEY_WORDS = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
-    "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-)
 _SECRET_KEYS = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
@@ -71,8 +67,8 @@ def _key_causes(names: Iterable[str], at: str) -> Iterator[Cause]:
             yield invalid(f"{at}[{name}]", name, f"must not be '{name}'")
         elif len(name) > 253:
             yield invalid(f"{at}[{name}]", name, "must be no more than 253 characters")
-        elif not _KEY.match(name):
-            yield invalid(f"{at}[{name}]", name, _KEY_WORDS)
+        elif not CONFIG_KEY.match(name):
+            yield invalid(f"{at}[{name}]", name, CONFIG_KEY_WORDS)
 
 
 def _config_map(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
@@ -147,10 +143,15 @@ def _claim(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
         return
     if old is not None:
         before, after = (_claim_fixed(each) for each in (old, new))
+        if not before.get("volumeName"):
+            # A volume is found once.
+            after.pop("volumeName", None)
         if before != after:
             words = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound"
             yield forbidden("spec", f"{words} claims\n{difference(before, after, 'ClaimSpec')}")
-        return
+        had, has = (look(each, "spec", "resources", "requests", "storage") for each in (old, new))
+        if had is not None and parse(has or 0) < parse(had):
+            yield forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
     modes = spec.get("accessModes") or ()
     if not modes:
         yield required("spec.accessModes", "at least 1 access mode is required")
@@ -165,6 +166,11 @@ def _claim(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
         yield invalid("spec.storageClassName", class_, fault)
     if mode not in (None, "Block", "Filesystem"):
         yield not_supported("spec.volumeMode", mode, ("Block", "Filesystem"))
+    attributes = spec.get("volumeAttributesClassName")
+    for fault in subdomain_faults(attributes) if attributes else ():
+        yield invalid("spec.volumeAttributesClassName", attributes, fault)
+    if spec.get("dataSourceRef") is not None:
+        yield from _origin_causes(spec["dataSourceRef"], "spec.dataSourceRef")
     storage = look(spec, "resources", "requests", "storage")
     if storage is None:
         yield required("spec.resources[storage]")
@@ -172,9 +178,20 @@ def _claim(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
         yield invalid("spec.resources[storage]", str(storage), "must be greater than zero")
 
 
+def _origin_causes(origin: Raw, at: str) -> Iterator[Cause]:
+    """What is wrong with what a claim is filled from."""
+    kind, group = origin.get("kind") or "", origin.get("apiGroup") or ""
+    for name in ("name", "kind"):
+        if not origin.get(name):
+            yield required(f"{at}.{name}")
+    if not group and kind != "PersistentVolumeClaim":
+        yield invalid(at, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+    for fault in subdomain_faults(group) if group else ():
+        yield invalid(f"{at}.apiGroup", group, fault)
+
+
 def _claim_fixed(raw: Raw) -> Raw:
     spec = dict(raw.get("spec") or {})
-    spec.pop("volumeName", None)
     if look(raw, "status", "phase") == "Bound":
         spec.pop("resources", None)
         spec.pop("volumeAttributesClassName", None)
@@ -187,7 +204,7 @@ def _priority_class(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
         if value != (old.get("value") or 0):
             yield forbidden("value", "may not be changed in an update.")
         if new.get("preemptionPolicy") != old.get("preemptionPolicy"):
-            yield forbidden("preemptionPolicy", "may not be changed in an update.")
+            yield invalid("preemptionPolicy", new.get("preemptionPolicy"), "field is immutable")
         return
     policy = new.get("preemptionPolicy")
     if policy not in (None, "PreemptLowerPriority", "Never"):
@@ -213,10 +230,20 @@ def _runtime_class(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
             yield invalid("handler", handler, fault)
     if old is not None and handler != old.get("handler"):
         yield invalid("handler", handler, "field is immutable")
+    for name, amount in (look(new, "overhead", "podFixed") or {}).items():
+        if parse(amount) < parse(0):
+            yield invalid(f"overhead.limits[{name}]", str(amount), "must be greater than or equal to 0")
+    yield from placement_causes(new.get("scheduling") or {}, "scheduling")
 
 
-def _quota(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
+def _quota(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
     spec = new.get("spec") or {}
+    if subresource:
+        for part in ("hard", "used"):
+            for name, amount in (look(new, "status", part) or {}).items():
+                if parse(amount) < parse(0):
+                    yield invalid(f"status.{part}[{name}]", str(amount), "must be greater than or equal to 0")
+        return
     for name, amount in (spec.get("hard") or {}).items():
         at = f"spec.hard[{name}]"
         if not _is_counted(name):
@@ -277,10 +304,9 @@ def _namespace(new: Raw, _: Raw | None, subresource: str) -> Iterator[Cause]:
     yield from label_causes(new["metadata"].get("labels") or {})
     for index, name in enumerate(look(new, "spec", "finalizers") or ()):
         at = f"spec.finalizers[{index}]" if subresource == "finalize" else "spec.finalizers"
-        faults = list(key_faults(name))
-        for fault in faults:
+        for fault in key_faults(name):
             yield invalid("spec.finalizers", name, fault)
-        if not faults and "/" not in name and name != NAMESPACE_FINALIZER:
+        if "/" not in name and name != NAMESPACE_FINALIZER:
             yield invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified")
     phase, going = look(new, "status", "phase"), look(new, "metadata", "deletionTimestamp")
     if subresource == "status" and not going and phase not in (None, "", "Active"):

@@ -1,15 +1,21 @@
 """What the API server refuses in the volumes of pods."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from trainplane.api.quantity import QuantityError, parse
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
-from trainplane.cluster.names import label_faults
+from trainplane.cluster.names import label_faults, subdomain_faults
 
 _MODES = "must be a number between 0 and 0777 (octal), both inclusive"
 _HOST_TYPES = (*("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"),)
 _SHORTEST_TOKEN = 600
+_PROJECTED = ("configMap", "downwardAPI", "secret", "serviceAccountToken")
+_FIELD_PATHS = re.compile(
+    r"metadata\.(name|namespace|uid|labels|annotations|(labels|annotations)\['[^']+'\])"
+    r"|spec\.(nodeName|serviceAccountName)|status\.(hostIPs?|podIPs?)\Z"
+)
 Source = Mapping[str, Any]
 
 
@@ -39,7 +45,7 @@ def volume_warnings(volumes: Iterable[Source]) -> Iterator[str]:
     """What is odd in volumes, though it is taken."""
     for volume in volumes:
         sources = (volume.get("projected") or {}).get("sources") or ()
-        if any(not source for source in sources):
+        if any(not any(source.get(kind) is not None for kind in _PROJECTED) for source in sources):
             yield f'volume "{volume.get("name")}" (Projected) has no sources provided'
 
 
@@ -65,7 +71,8 @@ def _host_path(source: Source, at: str) -> Iterator[Cause]:
     path, type_ = source.get("path") or "", source.get("type") or ""
     if not path:
         yield required(f"{at}.path")
-    elif ".." in path.split("/"):
+        return
+    if ".." in path.split("/"):
         yield invalid(f"{at}.path", path, "must not contain '..'")
     if type_ not in _HOST_TYPES:
         yield not_supported(f"{at}.type", type_, _HOST_TYPES)
@@ -110,6 +117,10 @@ def _claim(source: Source, at: str) -> Iterator[Cause]:
 
 def _downward(source: Source, at: str) -> Iterator[Cause]:
     yield from _mode(source, at)
+    yield from _downward_items(source, at)
+
+
+def _downward_items(source: Source, at: str) -> Iterator[Cause]:
     for item in source.get("items") or ():
         path = item.get("path") or ""
         if not path:
@@ -118,11 +129,29 @@ def _downward(source: Source, at: str) -> Iterator[Cause]:
             yield invalid(f"{at}.path", path, fault)
         if item.get("fieldRef") is None and item.get("resourceFieldRef") is None:
             yield required(at, "one of fieldRef and resourceFieldRef is required")
+        field, resource = item.get("fieldRef"), item.get("resourceFieldRef")
+        if field is not None and not field.get("fieldPath"):
+            yield required(f"{at}.fieldRef.fieldPath")
+        elif field is not None and not _FIELD_PATHS.match(field["fieldPath"]):
+            words = f"error converting fieldPath: field label not supported: {field['fieldPath']}"
+            yield invalid(f"{at}.fieldRef.fieldPath", field["fieldPath"], words)
+        if resource is not None:
+            missing = [name for name in ("containerName", "resource") if not resource.get(name)]
+            for name in missing[:1]:
+                yield required(f"{at}.resourceFieldRef.{name}")
+        yield from _mode(item, at, "mode")
 
 
 def _projected(source: Source, at: str) -> Iterator[Cause]:
     yield from _mode(source, at)
     for index, each in enumerate(source.get("sources") or ()):
+        for kind in ("configMap", "secret"):
+            if each.get(kind) is not None:
+                if not each[kind].get("name"):
+                    yield required(f"{at}.sources[{index}].{kind}.name")
+                yield from _items(each[kind], f"{at}.sources[{index}].{kind}")
+        if each.get("downwardAPI") is not None:
+            yield from _downward_items(each["downwardAPI"], f"{at}.sources[{index}].downwardAPI")
         token = each.get("serviceAccountToken")
         if token is None:
             continue
@@ -144,6 +173,48 @@ def _nfs(source: Source, at: str) -> Iterator[Cause]:
         yield invalid(f"{at}.path", path, "must be an absolute path")
 
 
+def _csi(source: Source, at: str) -> Iterator[Cause]:
+    driver, secret = source.get("driver") or "", source.get("nodePublishSecretRef")
+    if not driver:
+        yield required(f"{at}.driver")
+    for fault in subdomain_faults(driver.lower()) if driver else ():
+        yield invalid(f"{at}.driver", driver, fault)
+    if secret is not None and not secret.get("name"):
+        yield required(f"{at}.nodePublishSecretRef.name")
+
+
+def _image(source: Source, at: str) -> Iterator[Cause]:
+    known = ("Always", "IfNotPresent", "Never")
+    if not source.get("reference"):
+        yield required(f"{at}.reference")
+    if source.get("pullPolicy") not in (None, *known):
+        yield not_supported(f"{at}.pullPolicy", source["pullPolicy"], known)
+
+
+def _ephemeral(source: Source, at: str) -> Iterator[Cause]:
+    template = source.get("volumeClaimTemplate")
+    if template is None:
+        yield required(f"{at}.volumeClaimTemplate")
+        return
+    spec, where = template.get("spec") or {}, f"{at}.volumeClaimTemplate.spec"
+    if not spec.get("accessModes"):
+        yield required(f"{where}.accessModes", "at least 1 access mode is required")
+    if not ((spec.get("resources") or {}).get("requests") or {}).get("storage"):
+        yield required(f"{where}.resources[storage]")
+
+
+def _needing(*names: str, at: str = "") -> Callable[[Source, str], Iterator[Cause]]:
+    """A check of a source that only the fields are looked at which it must have."""
+
+    def check(source: Source, where: str) -> Iterator[Cause]:
+        place = f"{where.rpartition('.')[0]}.{at}" if at else where
+        for name in names:
+            if not source.get(name):
+                yield required(f"{place}.{name}")
+
+    return check
+
+
 _SOURCES: dict[str, Callable[[Source, str], Iterator[Cause]]] = {
     "configMap": _config_map,
     "downwardAPI": _downward,
@@ -153,4 +224,22 @@ _SOURCES: dict[str, Callable[[Source, str], Iterator[Cause]]] = {
     "persistentVolumeClaim": _claim,
     "projected": _projected,
     "secret": _secret,
+    "awsElasticBlockStore": _needing("volumeID"),
+    "azureFile": _needing("secretName", "shareName"),
+    "cephfs": _needing("monitors"),
+    "cinder": _needing("volumeID"),
+    "csi": _csi,
+    "ephemeral": _ephemeral,
+    "flexVolume": _needing("driver"),
+    "gcePersistentDisk": _needing("pdName", at="persistentDisk"),
+    "gitRepo": _needing("repository"),
+    "glusterfs": _needing("endpoints", "path"),
+    "image": _image,
+    "iscsi": _needing("targetPortal", "iqn"),
+    "photonPersistentDisk": _needing("pdID"),
+    "portworxVolume": _needing("volumeID"),
+    "rbd": _needing("monitors", "image"),
+    "scaleIO": _needing("gateway", "system", "volumeName"),
+    "storageos": _needing("volumeName"),
+    "vsphereVolume": _needing("volumePath"),
 }

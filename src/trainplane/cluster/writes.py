@@ -6,7 +6,6 @@ from typing import Any
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.raw import as_object, look
-from trainplane.api.schema import openapi
 from trainplane.cluster import ownership
 from trainplane.cluster.admission import judged
 from trainplane.cluster.bodies import Body
@@ -16,7 +15,7 @@ from trainplane.cluster.crd_causes import BLOCKING, UNCHECKED, crd_causes
 from trainplane.cluster.defaults import defaulted
 from trainplane.cluster.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Internal, Invalid, NotFound
 from trainplane.cluster.go_words import json_word
-from trainplane.cluster.ground import Answer, Call, Ground
+from trainplane.cluster.ground import SYSTEM, Answer, Call, Ground
 from trainplane.cluster.log import Conflict as StoreConflict
 from trainplane.cluster.log import Key, Write, body
 from trainplane.cluster.names import (
@@ -29,12 +28,13 @@ from trainplane.cluster.names import (
 from trainplane.cluster.ownership import Untyped
 from trainplane.cluster.patching import patched
 from trainplane.cluster.quota_admission import charges
-from trainplane.cluster.reading import named, placed, qualified, reshaped, shaped, typed
+from trainplane.cluster.reading import named, placed, qualified, reshaped, retyped, shaped, typed
 from trainplane.cluster.refusals import kind_words, other_uid, taken
 from trainplane.cluster.resources import resource_of
 from trainplane.cluster.strategy import changed, prepared, read_back, strategy_of
 from trainplane.cluster.tracking import blank_of, ignored_fields, merge_schema
 from trainplane.cluster.validation import kind_causes
+from trainplane.cluster.warnings_of_kinds import kind_warnings
 
 TRIES = 16
 """How often a change that names no version is tried again on an object that others change too."""
@@ -175,7 +175,10 @@ class Writes:
         warnings = (*notes, *warnings)
         strategy = strategy_of(call.row)
         if self._ground.find(call.key) is None and strategy.made_by_update and not call.subresource:
-            filled = self.filled(made, call.row)
+            if wanted := uid or made["metadata"].get("uid"):
+                nobody = {"metadata": {"uid": ""}}
+                raise Conflict.of(call.asked.resource, call.name, other_uid(call, wanted, nobody))
+            filled = _unversioned(self.filled(made, call.row))
             filled = _with_entries(filled, self._owned(None, filled, call))
             return await self._create(call, filled, warnings)
 
@@ -189,7 +192,7 @@ class Writes:
 
         return await self.change(call, make)
 
-    async def patch(self, call: Call, form: str, patch: Any, *, uid: str = "") -> Answer:
+    async def patch(self, call: Call, form: str, patch: Body, *, uid: str = "") -> Answer:
         """Change an object by a patch in one of its forms; apply has a verb of its own."""
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
@@ -197,14 +200,13 @@ class Writes:
                 raise Conflict.of(call.asked.resource, call.name, other_uid(call, uid, old))
             face = call.asked
             shown = call.through.show(old) if call.through else old
-            raw, text = patched(shown, form, patch, schema=openapi(face.type))
-            if raw.get("kind") != face.kind or raw.get("apiVersion") != face.api_version:
-                raise BadRequest(f"invalid object type: {kind_words(raw)}")
+            raw, text = patched(shown, form, patch.value, type_=face.type)
+            raw = retyped(raw, call, text)
             raw = named({**raw, "metadata": as_object(raw.get("metadata"))}, call)
             raw, notes = _received(raw, call)
-            made, warnings = reshaped(raw, call, text, old=old)
+            made, warnings = reshaped(raw, call, text, old=old, twice=patch.twice())
             warnings = (*notes, *warnings)
-            self._check_version(call, made, old, needed=False)
+            self._check_version(call, made, old, needed=resource_of(call.row).custom)
             return self._over(call, self.filled(made, call.row, old), old), warnings
 
         return await self.change(call, make)
@@ -230,7 +232,7 @@ class Writes:
             self._check_version(call, raw, old, needed=False)
             made = self._applied(call, old, patch)
             entries = made["metadata"].get("managedFields")
-            new, warnings = reshaped(_with_entries(made, None), call, patch, old=old)
+            new, warnings = reshaped(_with_entries(made, None), call, patch, old=old, is_applied=True)
             new = self._over(call, self.filled(new, call.row, old), old, applied=entries or [])
             return new, (*notes, *warnings)
 
@@ -242,7 +244,8 @@ class Writes:
             raise Conflict.of(call.asked.resource, call.name, words)
         made = self._applied(call, None, patch)
         bare = {name: item for name, item in made["metadata"].items() if name != "resourceVersion"}
-        made, warnings = reshaped({**made, "metadata": placed(bare, call, bare.get("namespace") or "")}, call, patch)
+        made = {**made, "metadata": placed(bare, call, bare.get("namespace") or "")}
+        made, warnings = reshaped(made, call, patch, is_applied=True)
         return await self._create(call, self.filled(made, call.row), (*notes, *warnings))
 
     def _applied(self, call: Call, old: Raw | None, patch: Raw) -> Raw:
@@ -357,11 +360,13 @@ class Writes:
             found = list(kind_causes(row, new, old, subresource=subresource))
         if causes or found:
             raise Invalid.of(qualified(call.asked if custom else row), name, [*causes, *found])
-        warnings = tuple(finalizer_warnings(row, new["metadata"])) if old is None else ()
+        warnings = tuple(finalizer_warnings(row, new["metadata"], (old or {}).get("metadata") or {}))
         admission = self._ground.admission.get(row.resource)
         # A size that is set by its scale is as much the author's as one in the spec; a status is the controllers'.
         if admission and subresource in ("", "scale"):
             warnings += judged(admission, new, old, lookup=self._ground.looking, kind=qualified(call.asked))
+        if not subresource and call.user is not SYSTEM:
+            warnings += tuple(kind_warnings(row, new, old))
         return (*warnings, *checked(new, old, ground=self._ground, row=row, subresource=subresource))
 
 

@@ -12,7 +12,7 @@ MAX_NODES = 500_000
 
 
 def read_yaml(data: bytes) -> Body:
-    """Read one YAML document; of keys that are written twice the last counts. Raises NotReadable."""
+    """Read the first YAML document; of keys that are written twice the last counts. Raises NotReadable."""
     lines: list[str] = []
     try:
         text = data.decode()
@@ -21,7 +21,7 @@ def read_yaml(data: bytes) -> Body:
     loader = _Loader(text)
     try:
         loader.lines = lines
-        value = loader.get_single_data()
+        value = loader.get_data()
         if _size(value) > MAX_NODES:
             raise NotReadable("yaml: document contains excessive aliasing")
         # JSON and back: keys that are numbers become text, and aliases become copies.

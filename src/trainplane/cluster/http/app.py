@@ -47,7 +47,7 @@ from trainplane.cluster.openapi import OpenApi
 from trainplane.cluster.openapi_protobuf import ASKED as OPENAPI_PROTOBUF
 from trainplane.cluster.options import APPLY_PATCH, check, is_pretty, name_asked_for
 from trainplane.cluster.resources import STATELESS, Resource, resource_of, served
-from trainplane.cluster.reviews import impersonated, impersonation_refused
+from trainplane.cluster.reviews import impersonated, impersonation_refused, nameless_impersonation
 from trainplane.cluster.strategy import strategy_of
 from trainplane.cluster.wire import Plain, Request, parse
 
@@ -183,9 +183,11 @@ class App:
     def _acting(self, request: web.BaseRequest, user: User, asked: Request | Plain) -> User:
         """The user, or another in whose name they ask and may."""
         name = request.headers.get("Impersonate-User", "")
+        groups = tuple(request.headers.getall("Impersonate-Group", ()))
+        if not name and groups:
+            raise nameless_impersonation(groups, request.headers.get("Impersonate-Uid", ""))
         if not name:
             return user
-        groups = tuple(request.headers.getall("Impersonate-Group", ()))
         wanted = _attributes(asked, request.method)
         needed = impersonation_refused(user, wanted, name=name, groups=groups, roles=self._served.access.roles)
         if needed is not None:
@@ -373,7 +375,7 @@ def _attributes(asked: Request | Plain, method: str) -> Attributes:
     if isinstance(asked, Plain):
         return Attributes(_PATH_VERBS.get(method, method.lower()), path=asked.path)
     name = asked.name
-    if not name and asked.verb in ("list", "watch", "deletecollection"):
+    if not name and asked.verb in ("list", "watch"):
         name = name_asked_for(asked.options)
     return Attributes(
         asked.verb or method.lower(),

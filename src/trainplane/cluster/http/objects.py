@@ -19,8 +19,9 @@ from trainplane.cluster.ground import Answer, Call
 from trainplane.cluster.http.answers import NAME, list_in, object_in, respond
 from trainplane.cluster.log import Stored
 from trainplane.cluster.negotiation import Form, body_form, patch_form
-from trainplane.cluster.options import APPLY_PATCH, delete_options
+from trainplane.cluster.options import APPLY_PATCH, delete_options, truth
 from trainplane.cluster.question_forms import in_form
+from trainplane.cluster.reading import GO_TYPE_META
 from trainplane.cluster.reads import Listed, selection
 from trainplane.cluster.resources import resource_of
 from trainplane.cluster.wire import PROTOBUF, YAML, Request
@@ -46,7 +47,7 @@ class Objects:
             case "list":
                 found = _shown(await self._api.reads.list(call), call)
                 body = list_in(row, found, form, now=self._now(), include=asked.options.include_object)
-                return respond(body, form=form, pretty=pretty)
+                return respond(body, form=form, pretty=pretty, warnings=_deprecated(row))
             case "deletecollection":
                 body = await self._delete_collection(call, data, asked.content_type, form)
                 return respond(body, form=form, pretty=pretty)
@@ -54,7 +55,8 @@ class Objects:
         body = made.encoded if made.encoded is not None and not form.kind else None
         if body is None:
             body = object_in(made.object, form, now=self._now(), include=asked.options.include_object)
-        answer = respond(body, code=made.code, form=form, warnings=made.warnings, pretty=pretty)
+        warnings = (*_deprecated(row), *made.warnings)
+        answer = respond(body, code=made.code, form=form, warnings=warnings, pretty=pretty)
         answer[NAME] = (made.object.get("metadata") or {}).get("name", "")
         return answer
 
@@ -69,6 +71,8 @@ class Objects:
     async def _on_object(self, asked: Request, call: Call, data: bytes) -> Answer:
         match asked.verb:
             case "get":
+                if any(name == "export" and truth(text) for name, text in asked.options.rest):
+                    raise BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
                 if asked.subresource == "scale":
                     return self._api.parts.scale(call)
                 return await self._api.reads.get_at(call)
@@ -99,13 +103,13 @@ class Objects:
         if form == APPLY_PATCH:
             return await self._apply(asked, call, data)
         try:
-            body = read_json(data, lenient=True)
+            body = read_json(data)
         except NotReadable as fault:
             opening = "" if form.startswith("application/strategic") else "error decoding patch: "
             raise BadRequest(f"{opening}{fault}") from None
         if asked.subresource == "scale":
             return await self._api.parts.rescale(call, form, body)
-        return await self._api.writes.patch(call, form, body.value)
+        return await self._api.writes.patch(call, form, body)
 
     async def _apply(self, asked: Request, call: Call, data: bytes) -> Answer:
         try:
@@ -136,11 +140,20 @@ class Objects:
 
         def chosen() -> list[Stored]:
             found = self._api.ground.store.list(call.row.resource, namespace=call.namespace)
-            return [stored for stored in found.items if selected.matches(stored.object)]
+            meant = [stored for stored in found.items if selected.matches(stored.object)]
+            # A page of them, where one is asked for, as a list would give it.
+            return meant[: call.options.limit] if call.options.limit > 0 else meant
 
         gone = await self._api.deletion.delete_collection(call, options, chosen=chosen)
         found = _shown(Listed(gone, self._api.ground.store.revision), call)
         return list_in(call.through.row if call.through else call.row, found, form, now=self._now())
+
+
+def _deprecated(row: Kind) -> tuple[str, ...]:
+    """What to tell whoever asks for a kind that others have taken the place of."""
+    if (row.group, row.kind) != ("", "Endpoints"):
+        return ()
+    return ("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",)
 
 
 def _shown(found: Listed, call: Call) -> Listed:
@@ -152,9 +165,16 @@ def _shown(found: Listed, call: Call) -> Listed:
 
 def _shown_answer(made: Answer, call: Call) -> Answer:
     """An answer as the view that was asked for shows it."""
-    if call.through is None or made.object.get("kind") != call.through.stored.kind:
+    if call.through is None:
         return made
-    return Answer(made.code, call.through.show(made.object), warnings=made.warnings)
+    if made.object.get("kind") == call.through.stored.kind:
+        return Answer(made.code, call.through.show(made.object), warnings=made.warnings)
+    details = made.object.get("details")
+    if details:
+        # What was deleted is told of by the name that it was asked for by.
+        details = {**details, "group": call.through.row.group}
+        return Answer(made.code, {**made.object, "details": details}, warnings=made.warnings)
+    return made
 
 
 def _options(data: bytes, asked: Request) -> Raw | None:
@@ -168,6 +188,9 @@ def _delete_body(data: bytes, content_type: str) -> Raw | None:
         body = _read(data, body_form(content_type))
     except NotReadable as fault:
         raise BadRequest(f"couldn't get version/kind; json parse error: {fault}") from None
+    if isinstance(body.value, list):
+        words = "json: cannot unmarshal array into Go value of type " + GO_TYPE_META
+        raise BadRequest(f"couldn't get version/kind; json parse error: {words}")
     raw = body.value if isinstance(body.value, dict) else {}
     if raw.get("kind") not in (None, "", "DeleteOptions"):
         version = raw.get("apiVersion") or "v1"

@@ -178,7 +178,7 @@ def _number(words: Mapping[str, str], name: str) -> int | None:
     try:
         return int(words[name]) if words.get(name) else None
     except ValueError:
-        raise BadRequest(f"{name}: {words[name]!r} is not a whole number") from None
+        raise BadRequest(f'strconv.ParseInt: parsing "{words[name]}": invalid syntax') from None
 
 
 def _time(word: str) -> datetime | None:
