@@ -30,7 +30,8 @@ ANSWER_LIMIT = 90.0
 """Seconds for a whole answer: a little more than an API server gives itself."""
 SILENCE_LIMIT = 300.0
 """Seconds after which a stream that says nothing is taken for lost; bookmarks come every minute or so."""
-CLOSING = 0.01
+CLOSING = 5.0
+"""Seconds that the other end has for its goodbye."""
 WIDEST = 256
 """How many requests are under way at once, watches among them."""
 
@@ -53,6 +54,8 @@ class Connection:
     def __init__(self, target: Target, tls: ssl.SSLContext | bool) -> None:
         self.target = target
         self._opened: aiohttp.ClientSession | None = None
+        self._held: list[Any] = []
+        """The sockets below WebSockets."""
         self._said: dict[str, Any] = {"ssl": tls, "proxy": _proxy(target)}
         if target.tls_server_name:
             self._said["server_hostname"] = target.tls_server_name
@@ -83,7 +86,10 @@ class Connection:
         if self._opened:
             await self._opened.close()
             # A connection over TLS is closed a moment after it was told to; a loop that ends before leaves it open.
-            await asyncio.sleep(CLOSING)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSING):
+                    while any(each.fileno() >= 0 for each in self._held):
+                        await asyncio.sleep(0.001)
 
     @property
     def _session(self) -> "aiohttp.ClientSession":
@@ -166,13 +172,15 @@ class Connection:
             socket: aiohttp.ClientWebSocketResponse = await self._session.ws_connect(
                 place, protocols=protocols, headers=self._headers("*/*"), max_msg_size=0, heartbeat=30.0, **self._said
             )
-            return socket
         except aiohttp.WSServerHandshakeError as fault:
             # The answer's body is gone by now; the same question without the upgrade has the same refusal.
             await self.send("POST", url)
             raise self._words(f"it answered {fault.status} instead of opening a stream", "ask again") from None
         except (aiohttp.ClientError, OSError) as fault:
             raise self._unreachable(fault) from None
+        self._held = [each for each in self._held if each.fileno() >= 0]
+        self._held.append(socket.get_extra_info("socket"))
+        return socket
 
     def _headers(self, accept: str) -> dict[str, str]:
         headers = {"Accept": accept, "User-Agent": AGENT}
