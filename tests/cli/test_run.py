@@ -17,9 +17,14 @@ print(f"rank {rank} says {sys.argv[1:]}", pathlib.Path("part.txt").read_text().s
 pathlib.Path(os.environ["TRAINPLANE_OUTPUT"], f"out-{rank}").write_text(rank)
 """
 FAILING = """\
-import os, sys, time
+import os, pathlib, time
+there = pathlib.Path(os.environ["TRAINPLANE_OUTPUT"], "there")
 if os.environ["JOB_COMPLETION_INDEX"] == "1":
+    while not there.exists():
+        time.sleep(0.05)
     import no_such_module
+print("here", flush=True)
+there.touch()
 time.sleep(600)
 """
 
@@ -70,6 +75,9 @@ def test_the_first_rank_that_fails_is_named_with_its_last_lines_and_what_to_do(u
     events = ("get", "events", "--field-selector", "reason=TrainJobFailed")
     eventually(lambda: "failed first: import error, exit code 1" in up.kubectl(*events), "an event of that")
     assert "(import error, exit code 1) ended with exit code 1" in up.run("why", "boom").stdout
+    eventually(lambda: up.kubectl("get", "pods", "-o", "name").count("boom-node-0-") == 1, "the other one is stopped")
+    assert up.run("logs", "boom", "--rank", "0").stdout == "node-0 | here\n", "what it wrote is still told"
+    assert up.run("logs", "boom", "--failed-first").stdout.splitlines()[-1] == "node-0 | here"
 
 
 def test_ctrl_c_stops_the_job_and_leaves_nothing(up: Clusters) -> None:

@@ -62,6 +62,7 @@ def test_without_ranks_the_pod_counts() -> None:
         (pod(labels={INDEX: "3"}), 3),
         (pod(**{INDEX: "2"}), 2),
         (pod(labels={"jobset.sigs.k8s.io/job-index": "4"}), 4),
+        (pod(labels={INDEX: "0", "jobset.sigs.k8s.io/job-index": "4"}), 4),
         (pod(labels={INDEX: "odd"}), 0),
         (pod(), 0),
     ],

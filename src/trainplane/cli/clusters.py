@@ -73,6 +73,11 @@ class Cluster:
         return self.folder / "jobs"
 
     @property
+    def logs(self) -> Path:
+        """What containers wrote, those of pods that are gone too."""
+        return self.folder / "node" / "logs"
+
+    @property
     def audit(self) -> Path:
         """Where requests are noted, if they are."""
         return self.folder / "audit.log"

@@ -8,7 +8,10 @@ from trainplane.cli.clusters import Refused
 from trainplane.cli.server import Server, Session, of_server
 
 if TYPE_CHECKING:
-    from trainplane.sdk.logs import Wanted
+    from collections.abc import Sequence
+
+    from trainplane.api.meta import Raw
+    from trainplane.sdk.logs import Line, Wanted
 
 
 @click.command()
@@ -38,7 +41,8 @@ def logs(
     """Show what a job's pods wrote, all ranks merged in the order of time, each line with its rank.
 
     A rank is a process where the lines say which one wrote them, as they do for jobs of `trainplane run`; else it is
-    the place of the pod in its step.
+    the place of the pod in its step. Of a cluster on this machine the lines of pods that are gone are shown too, such
+    as those that were stopped because another failed.
 
     \b
     trainplane logs digits
@@ -76,7 +80,8 @@ async def _show(session: Session, name: str, wanted: "Wanted", *, follow: bool, 
 
         following = Following(session.client, session.client.streams, ref, wanted)
         return (await ended(session, ref, following, on_line=lambda line: click.echo(tags.line(line)))).code
-    lines = [line async for line in so_far(session.client, session.client.streams, ref, wanted)]
+    more = await _kept(session, job, wanted, pods)
+    lines = [line async for line in so_far(session.client, session.client.streams, ref, wanted, more=more)]
     if failed_first and (failed := first_failure(pods)):
         lines.sort(key=lambda line: line.pod != failed.pod)
     for line in lines:
@@ -84,6 +89,26 @@ async def _show(session: Session, name: str, wanted: "Wanted", *, follow: bool, 
     if not lines:
         click.echo(f"job {name} has written nothing yet; see why: {session.command(f'why {name}')}", err=True)
     return 0
+
+
+async def _kept(session: Session, job: "Raw", wanted: "Wanted", pods: "Sequence[Raw]") -> "list[list[Line]]":
+    """What is kept of pods that are gone, as those of a job that failed are, where that is on this machine."""
+    from trainplane.api.ref import Ref
+    from trainplane.cluster.errors import ApiError
+    from trainplane.sdk.kept import gone, lines_of
+
+    cluster, metadata = session.server.cluster, job["metadata"]
+    if cluster is None or wanted.log.previous:
+        return []
+    try:
+        jobset = await session.client.get(Ref("jobset.x-k8s.io", "JobSet", metadata["namespace"], metadata["name"]))
+        steps = {each["name"] for each in jobset["spec"]["replicatedJobs"]}
+        there = {pod["metadata"]["uid"] for pod in pods}
+        past = gone(cluster.logs, job, steps=wanted.steps & steps if wanted.steps else steps, there=there)
+        return [await lines_of(cluster.logs, each, job, wanted) for each in past]
+    except (ApiError, OSError):
+        # What is kept may go at any time, and is no more than an addition.
+        return []
 
 
 def _of(name: str) -> str:

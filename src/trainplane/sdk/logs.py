@@ -70,12 +70,14 @@ class Wanted:
         return not self.ranks or line.place in self.ranks
 
 
-async def so_far(client: Client, streams: Streams, job: Ref, wanted: Wanted) -> AsyncIterator[Line]:
-    """What a job's pods have written until now, in the order of time; raises ApiError."""
+async def so_far(
+    client: Client, streams: Streams, job: Ref, wanted: Wanted, *, more: Sequence[list[Line]] = ()
+) -> AsyncIterator[Line]:
+    """What a job's pods have written until now, and `more` that has its time, in the order of time; raises ApiError."""
     pods = await client.list(POD, namespace=job.namespace, labels=f"{JOBSET_NAME}={job.name}")
     asked = [(pod, name) for pod in pods.items if wanted.of_pod(pod) for name in containers(pod)]
     read = await asyncio.gather(*(_all(streams, pod, name, wanted) for pod, name in asked))
-    for line in heapq.merge(*read, key=lambda line: line.time):
+    for line in heapq.merge(*read, *more, key=lambda line: line.time):
         yield line if wanted.log.timestamps else replace(line, time="")
 
 
@@ -221,13 +223,13 @@ def writer(pod: Raw, container: str) -> Line:
 def place(pod: Raw) -> int:
     """A pod's place in its step, over all Jobs of it."""
     labels = _labels(pod)
-    index = (
-        labels.get(COMPLETION_INDEX)
-        or (look(pod, "metadata", "annotations") or {}).get(COMPLETION_INDEX)
-        or labels.get(JOB_INDEX)
-        or "0"
+    said = (
+        labels.get(COMPLETION_INDEX),
+        (look(pod, "metadata", "annotations") or {}).get(COMPLETION_INDEX),
+        labels.get(JOB_INDEX),
     )
-    return int(index) if index.isdecimal() else 0
+    # A step of several Jobs has one pod in each: the first of its Job, and told from others by the Job.
+    return next((number for each in said if each and each.isdecimal() and (number := int(each))), 0)
 
 
 def containers(pod: Raw) -> Sequence[str]:
