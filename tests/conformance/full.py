@@ -51,6 +51,7 @@ class Player:
         self.api = api
         self.namespace = namespace
         self.inputs: dict[tuple[str, str], str] = {}
+        self.settle = SETTLE
         self.refused: dict[str, set[str]] = {}
         self.warned: set[str] = set()
 
@@ -98,7 +99,7 @@ class Player:
                 call = self.call(step, step.get("subresource", ""))
                 form = {"merge": "application/merge-patch+json", "json": "application/json-patch+json"}
                 try:
-                    answer = await self.api.writes.patch(call, form[step.get("type", "merge")], step["body"])
+                    answer = await self.api.writes.patch(call, form[step.get("type", "merge")], Body(step["body"]))
                 except ApiError as error:
                     self.refused[f"refused patch {step['kind']}/{step['name']}"] = fields(error)
                 else:
@@ -145,7 +146,7 @@ class Player:
 
     async def seen(self) -> dict[str, Any]:
         """The leaves of what there is, when everything has come to rest."""
-        await asyncio.sleep(SETTLE)
+        await asyncio.sleep(self.settle)
         out: dict[str, Any] = {}
         for group, kind in RECORDED:
             for raw in await self.all(group, kind):

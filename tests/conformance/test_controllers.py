@@ -1,7 +1,8 @@
 """JobSets and Jobs come out on the embedded cluster as JobSet 0.12 and Kubernetes 1.36 made them, step by step.
 
 Each file of `controllers` has documents, what is done with them, and what was recorded: of every state after the first
-what changed. `gates` are those of JobSet that were open; `differs` says what differs here, and why.
+what changed. `gates` are those of JobSet that were open, `settle` is how many seconds each state had to come to rest;
+`differs` says what differs here, and why.
 """
 
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.conformance.full import stage
+from tests.conformance.full import SETTLE, stage
 from tests.conformance.recordings import HERE, like
 from trainplane.control import virtual
 
@@ -24,6 +25,7 @@ async def play(case: Raw) -> list[str]:
     theirs: Raw = {}
     differs = [row["path"] for row in case.get("differs", ())]
     async with stage(case["namespace"], case.get("gates", ())) as player:
+        player.settle = case.get("settle", SETTLE)
         for number, recorded in enumerate(case["recorded"]):
             for doc in case["documents"] if not number else ():
                 await player.create(doc)
