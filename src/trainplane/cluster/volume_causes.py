@@ -57,6 +57,13 @@ def path_faults(path: str) -> Iterator[str]:
         yield "must not contain '..'"
 
 
+def _file_faults(path: str) -> Iterator[str]:
+    """What is wrong with the path of a file in a volume; names that begin so are those of the node."""
+    yield from path_faults(path)
+    if path.startswith("..") and not path.startswith("../"):
+        yield "must not start with '..'"
+
+
 def _empty_dir(source: Source, at: str) -> Iterator[Cause]:
     limit = source.get("sizeLimit")
     try:
@@ -91,7 +98,7 @@ def _items(source: Source, at: str) -> Iterator[Cause]:
             yield required(f"{where}.key")
         if not path:
             yield required(f"{where}.path")
-        for fault in path_faults(path):
+        for fault in _file_faults(path):
             yield invalid(f"{where}.path", path, fault)
         yield from _mode(item, where, "mode")
 
@@ -125,7 +132,7 @@ def _downward_items(source: Source, at: str) -> Iterator[Cause]:
         path = item.get("path") or ""
         if not path:
             yield required(f"{at}.path")
-        for fault in path_faults(path):
+        for fault in _file_faults(path):
             yield invalid(f"{at}.path", path, fault)
         if item.get("fieldRef") is None and item.get("resourceFieldRef") is None:
             yield required(at, "one of fieldRef and resourceFieldRef is required")
@@ -144,7 +151,12 @@ def _downward_items(source: Source, at: str) -> Iterator[Cause]:
 
 def _projected(source: Source, at: str) -> Iterator[Cause]:
     yield from _mode(source, at)
+    taken: set[str] = set()
     for index, each in enumerate(source.get("sources") or ()):
+        for path, about in _paths(each):
+            if path in taken:
+                yield invalid(at, about, "conflicting duplicate paths")
+            taken.add(path)
         for kind in ("configMap", "secret"):
             if each.get(kind) is not None:
                 if not each[kind].get("name"):
@@ -152,15 +164,28 @@ def _projected(source: Source, at: str) -> Iterator[Cause]:
                 yield from _items(each[kind], f"{at}.sources[{index}].{kind}")
         if each.get("downwardAPI") is not None:
             yield from _downward_items(each["downwardAPI"], f"{at}.sources[{index}].downwardAPI")
-        token = each.get("serviceAccountToken")
-        if token is None:
-            continue
-        seconds = token.get("expirationSeconds")
-        where = f"{at}.sources[{index}].serviceAccountToken"
-        if seconds is not None and seconds < _SHORTEST_TOKEN:
-            yield invalid(f"{where}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
-        if not token.get("path"):
-            yield required(f"{at}.path")
+        if each.get("serviceAccountToken") is not None:
+            yield from _token(each["serviceAccountToken"], f"{at}.sources[{index}].serviceAccountToken", whole=at)
+
+
+def _token(token: Source, at: str, *, whole: str) -> Iterator[Cause]:
+    seconds, path = token.get("expirationSeconds"), token.get("path") or ""
+    if seconds is not None and seconds < _SHORTEST_TOKEN:
+        yield invalid(f"{at}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
+    if not path:
+        yield required(f"{whole}.path")
+    for fault in _file_faults(path):
+        yield invalid(f"{whole}.path", path, fault)
+
+
+def _paths(source: Source) -> Iterator[tuple[str, str]]:
+    """The files that a source puts into a volume as far as it names them, and what a complaint about one names."""
+    for kind in ("secret", "configMap", "downwardAPI"):
+        for item in (source.get(kind) or {}).get("items") or ():
+            if path := item.get("path"):
+                yield path, path if kind == "downwardAPI" else source[kind].get("name") or ""
+    if path := (source.get("serviceAccountToken") or {}).get("path"):
+        yield path, path
 
 
 def _nfs(source: Source, at: str) -> Iterator[Cause]:
