@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ DEFAULT_RUNTIME, ELASTIC_RUNTIME = "torch-distributed", "torch-elastic"
 INTERRUPTED = 130
 STOPPING = 10.0
 """Seconds that the pods of a job have to go before the cluster that was started for it does."""
+_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 T = TypeVar("T")
 
 
@@ -54,18 +56,36 @@ def _sizes(context: click.Context, option: click.Parameter, value: str) -> tuple
     return int(least), int(most)
 
 
+def _amount(context: click.Context, option: click.Parameter, value: str) -> str:
+    from trainplane.api.quantity import QuantityError, parse
+
+    try:
+        if value and parse(value).nano <= 0:
+            raise click.BadParameter(f"{value!r} is nothing; leave it out, or ask for more", context, option)
+    except QuantityError:
+        raise click.BadParameter(f"{value!r} is no amount, such as 2, 500m or 4Gi", context, option) from None
+    return value
+
+
+def _name(context: click.Context, option: click.Parameter, value: str) -> str:
+    if value and not _NAME.fullmatch(value):
+        use = "use at most 63 lower-case letters, digits and '-', a letter first"
+        raise click.BadParameter(f"{value!r} is no name for a job; {use}", context, option)
+    return value
+
+
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @of_server(everywhere=False, may_start=True)
 @click.option("--nodes", type=click.IntRange(1), metavar="N", help="How many nodes; as many as the runtime says.")
 @click.option("--nproc", type=click.IntRange(1), metavar="N", help="Processes on each node.")
 @click.option("--runtime", metavar="NAME", help=f"The runtime; {DEFAULT_RUNTIME} by default.")
 @click.option("--gpus", type=click.IntRange(0), default=0, metavar="N", help="GPUs for each node.")
-@click.option("--cpus", default="", metavar="N", help="CPUs for each node.")
-@click.option("--memory", default="", metavar="SIZE", help="Memory for each node, such as 4Gi.")
+@click.option("--cpus", default="", metavar="N", callback=_amount, help="CPUs for each node, such as 2 or 500m.")
+@click.option("--memory", default="", metavar="SIZE", callback=_amount, help="Memory for each node, such as 4Gi.")
 @click.option("--elastic", default="", metavar="LEAST:MOST", callback=_sizes, help="Nodes may come and go.")
 @click.option("--image", default="", help="The image; that of the runtime by default.")
 @click.option("-e", "--env", multiple=True, metavar="NAME=VALUE", callback=_pairs, help="A variable; again for more.")
-@click.option("--job-name", default="", metavar="NAME", help="What to call the job.")
+@click.option("--job-name", default="", metavar="NAME", callback=_name, help="What to call the job.")
 @click.option("-f", "--filename", metavar="FILE|-", type=click.Path(allow_dash=True), help="A document.")
 @click.option("--detach", "-d", is_flag=True, help="Return when the job is taken.")
 @images_option("--map-image")
@@ -99,6 +119,8 @@ def run(
         if given or arguments:
             raise click.UsageError(f"the document says everything: leave out --{(given or ['arguments'])[0]}")
 
+    if (sizes := said["elastic"]) and said["nodes"] and not sizes[0] <= said["nodes"] <= sizes[1]:
+        raise click.UsageError(f"--nodes {said['nodes']} is not within --elastic {sizes[0]}:{sizes[1]}")
     own = {name for option in run.params for name in option.opts if name.startswith("--")}
     if late := [word for word in arguments if word.partition("=")[0] in own]:
         click.echo(f"note: {late[0]} is given to the script; options of `run` come before it", err=True)
@@ -184,7 +206,7 @@ async def _submit(session: Session, asked: "Asked", job: "Raw", *, archive: "Arc
     """Make the job and what it needs, and tie both together, so that they go when it goes."""
     from trainplane.api.ref import Ref
     from trainplane.cluster.client import Patch
-    from trainplane.cluster.errors import AlreadyExists
+    from trainplane.cluster.errors import AlreadyExists, ApiError
     from trainplane.sdk.source import configmap
 
     code = configmap(archive, namespace=asked.namespace)
@@ -197,6 +219,11 @@ async def _submit(session: Session, asked: "Asked", job: "Raw", *, archive: "Arc
     except AlreadyExists:
         todo = f"give this one another --job-name, or delete that: {session.command(f'delete {asked.name}')}"
         raise Refused(f"there is a job {asked.name} already; {todo}") from None
+    except ApiError:
+        if own:
+            with suppress(ApiError):
+                await session.client.delete(Ref.of(own))
+        raise
     owner = {
         "apiVersion": made["apiVersion"],
         "kind": made["kind"],

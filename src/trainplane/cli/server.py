@@ -1,6 +1,7 @@
 """Which API server a verb talks to, and as whom; what it refuses becomes one sentence."""
 
 import asyncio
+import re
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from trainplane.cluster.inside import Inside
     from trainplane.cluster.remote import Remote
 
+_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
 T = TypeVar("T")
 
 
@@ -159,7 +161,7 @@ def missing(ref: "Ref", there: "Sequence[str]", *, see: str) -> str:
 
 def refusal(error: "ApiError") -> str:
     """What the API said, in one line, and what to do about it where that is known."""
-    from trainplane.cluster.errors import Forbidden, Unauthorized
+    from trainplane.cluster.errors import Forbidden, NotFound, Unauthorized
 
     said = " ".join(error.message.split()) or type(error).__name__
     match error:
@@ -167,6 +169,8 @@ def refusal(error: "ApiError") -> str:
             return f"{said}; ask whoever runs the cluster for that right, or use another context"
         case Unauthorized():
             return f"the server does not know who asks ({said}); use another kubeconfig, or a token that still holds"
+        case NotFound() if found := _NAMESPACE.match(said):
+            return f"there is no namespace {found[1]}; create it with: kubectl create namespace {found[1]}"
         case _:
             return said
 
