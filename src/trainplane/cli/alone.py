@@ -15,6 +15,7 @@ from trainplane.cli.importing import importing
 from trainplane.cli.keeper import Record, write_record
 from trainplane.cli.server import Server, Session, answering
 from trainplane.cli.starting import prepare, refusing
+from trainplane.cluster.collector import rarely
 
 if TYPE_CHECKING:
     from trainplane.cli.clusters import Cluster
@@ -26,6 +27,7 @@ Work = Callable[[Session], Awaitable[int]]
 Greeting = Callable[["Running"], None]
 
 
+@rarely()
 def work_alone(
     server: Server, work: Work, *, images: "tuple[ImageMapping, ...]", greet: Greeting, nodes: int = 1
 ) -> int:
