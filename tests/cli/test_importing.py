@@ -11,6 +11,7 @@ from trainplane.cli.importing import importing
 ASK = """
 from trainplane.cli.importing import importing
 with importing():
+    import trainplane.cluster.http.connections
     import trainplane.embed
 import ssl, sys
 print("aiohttp" in sys.modules, ssl.create_default_context().cert_store_stats() == STATS)
