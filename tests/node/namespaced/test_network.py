@@ -9,6 +9,7 @@ import pytest
 
 from tests.node.namespaced.boxes import links_of_pods, once, town, until
 from tests.patience import PATIENCE
+from trainplane.node.namespaced.egress import MOST_OPEN
 from trainplane.node.runner import NotStarted, Resolver
 
 SERVE = """
@@ -317,6 +318,35 @@ def test_the_way_out_is_a_proxy_that_leads_nowhere_on_this_machine(tmp_path: Pat
     assert lines[-8] == "CONNECT data.example.org:443 HTTP/1.1, then GET /secret HTTP/1.1"
     assert all(line.startswith("kept from ") for line in lines[-7:-1])
     assert lines[-1] == "None"
+
+
+CROWD = """
+import socket, time
+way = ("10.244.0.1", 3128)
+crowd = [socket.create_connection(way, timeout=20) for _ in range(MOST)]
+with socket.create_connection(way, timeout=20) as far:
+    print(far.recv(999).split(b"\\r\\n")[0].decode())
+for each in crowd:
+    each.close()
+for _ in range(200):
+    with socket.create_connection(way, timeout=20) as far:
+        far.sendall(b"CONNECT 127.0.0.1:1 HTTP/1.1\\r\\n\\r\\n")
+        answer = far.recv(999).split(b"\\r\\n")[0].decode()
+    if "503" not in answer:
+        break
+    time.sleep(0.05)
+print(answer)
+"""
+
+
+def test_one_pod_cannot_have_all_the_connections(tmp_path: Path) -> None:
+    async def story() -> list[str]:
+        async with town(tmp_path) as here:
+            pod = await here.python("p", CROWD.replace("MOST", str(MOST_OPEN)))
+            await pod.end()
+            return pod.text.splitlines()
+
+    assert asyncio.run(story()) == ["HTTP/1.1 503 Service Unavailable", "HTTP/1.1 403 Forbidden"]
 
 
 SMUGGLED = """

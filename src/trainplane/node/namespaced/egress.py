@@ -5,11 +5,14 @@ import contextlib
 import ipaddress
 import re
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlsplit
 
 PORT = 3128
 HEAD_BYTES = 65536
+MOST_OPEN = 512
+"""Connections that one pod can have at a time."""
 _HEAD_SECONDS = 30.0
 _CONNECT_SECONDS = 30.0
 _CHUNK = 1 << 18
@@ -51,10 +54,15 @@ class Proxy:
         self._allowed = allowed
         self._inside = inside
         self._environment = environment
+        self._open: Counter[str] = Counter()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection of a pod."""
+        """Serve one connection of a pod; of the files that this process can open, one pod gets only so many."""
+        peer = str(writer.get_extra_info("peername")[0])
+        self._open[peer] += 1
         try:
+            if self._open[peer] > MOST_OPEN:
+                raise Refused("503 Service Unavailable", f"this pod has {MOST_OPEN} connections open; close some")
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_SECONDS)
             await self._carry(head, reader, writer)
         except Refused as error:
@@ -65,6 +73,8 @@ class Proxy:
             pass
         finally:
             writer.close()
+            self._open[peer] -= 1
+            self._open += Counter()  # Forget those who have none.
 
     async def _carry(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line, _, headers = head.partition(b"\r\n")
