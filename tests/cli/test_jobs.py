@@ -54,10 +54,16 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
 
 @pytest.fixture
 def empty(town: Clusters) -> Iterator[Clusters]:
-    """The same cluster with no job in it, before and after."""
-    town.run("delete", "--all", "--yes")
+    """The same cluster with no job and no pod in it, before and after."""
+    emptied(town)
     yield town
+    emptied(town)
+
+
+def emptied(town: Clusters) -> None:
+    """Delete all jobs; their pods go a moment after them."""
     town.run("delete", "--all", "--yes")
+    eventually(lambda: town.run("get", "pods", "-o", "name").stdout == "", "the end of all pods")
 
 
 def job(name: str, *, cpu: str = "1", nodes: int = 2, runtime: str = "torch-distributed", **script: str) -> Raw:
