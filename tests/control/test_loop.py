@@ -240,6 +240,32 @@ def test_the_end_of_the_last_child_is_looked_at_at_once() -> None:
     assert looks[-2:] == [1.05, 1.06], "one that is not the last waits for others, the last is what all wait for"
 
 
+def test_an_end_that_comes_while_a_status_is_written_is_not_left_until_later() -> None:
+    looks: list[float] = []
+
+    def decide(raw: Raw, view: View, _now: datetime) -> Decision:
+        looks.append(round(asyncio.get_running_loop().time(), 3))
+        pods = view.controlled_by(raw["metadata"]["uid"])
+        ended = sum((pod.get("status") or {}).get("phase") == "Succeeded" for pod in pods)
+        return Decision.of([SetStatus(Ref.of(raw), {"phase": str(ended)}, raw["metadata"]["uid"])])
+
+    async def main() -> None:
+        async with cluster(latency=0.02) as made:
+            node = await made.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "parent"}})
+            children = [pod_of(node, f"pod-{i}") for i in range(2)]
+            for child in children:
+                await made.api.create(child)
+            async with made.controlled(Controller("toy", "", "Node", decide, owns=(("", "Pod"),))):
+                for child, seconds in zip(children, (1, 0.01), strict=True):
+                    await asyncio.sleep(seconds)
+                    await made.api.set_status(Ref.of(child), {"phase": "Succeeded"})
+                await asyncio.sleep(1)
+
+    virtual.run(main())
+    # The status that tells of the first end takes from 1.00 until 1.02, and the second end comes at 1.01.
+    assert [look for look in looks if 1 <= look < 1.05] == [1.0, 1.02]
+
+
 def pod_of(parent: Raw, name: str) -> Raw:
     spec = {"containers": [{"name": "main", "image": "none"}]}
     return {**owned(parent, name), "kind": "Pod", "spec": spec}

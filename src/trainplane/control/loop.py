@@ -79,6 +79,8 @@ class Loop:
         )
         self._calm: dict[Key, float] = {}
         """Until when a key is left alone whose status was just written, or whose controller asks for a pause."""
+        self._awaited: set[Key] = set()
+        """What has come to its end, and is not left alone."""
         self._held: set[Key] = set()
         """Whose status was left to the next look."""
         self._gone: dict[Key, Raw] = {}
@@ -146,7 +148,7 @@ class Loop:
                 if after is not None and interest.owns and is_last_to_end(before, after, self.live):
                     # Somebody waits for this, and nothing more can come with it.
                     for ref in owners(interest.controller, after, self._rows):
-                        self._calm.pop((name, ref), None)
+                        self._awaited.add((name, ref))
                         queue.add(ref)
             except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, must not end the watch
                 ref = Ref.of(changed)
@@ -178,10 +180,11 @@ class Loop:
             return
         began = self._time()
         rest = self._calm.get(key, began) - began
-        if rest > 0:
+        if rest > 0 and key not in self._awaited:
             queue.add(ref, after=rest)
             return
         self._calm.pop(key, None)
+        self._awaited.discard(key)
         gone = self._gone.pop(key, None)
         raw = gone or (self.live.get(ref) if ref.kind else {})
         if raw is None:
