@@ -249,14 +249,15 @@ def test_pods_stand_in_the_order_of_their_ranks() -> None:
 
 def test_history_begins_with_the_last_that_ended() -> None:
     used = {"cpu": "7200", "nvidia.com/gpu": "57600", "memory": "1"}
+    told = {"restarts": 2, "message": "it fell", "submitter": "alice"}
     records = [
         record("first", ran=59, ended=T0 - 60 * MINUTE),
-        record("last", ran=7200, waitSeconds=5, resourceSeconds=used, outcome="Failed", restarts=2, message="it fell"),
+        record("last", ran=7200, waitSeconds=5, resourceSeconds=used, outcome="Failed", **told),
     ]
     assert text(history_table(records, T0), wide=True) == shown("""
-        NAME   OUTCOME   NODES  RUNTIME  WAITED  RAN   USED            ENDED  RESTARTS  REASON  MESSAGE
-        last   Failed    2      torch    5s      120m  16GPU-h,2CPU-h  0s     2         -       it fell
-        first  Complete  2      torch    -       59s   -               60m    0         -       -
+        NAME   OUTCOME   NODES  RUNTIME  WAITED  RAN   USED            ENDED  SUBMITTER  RESTARTS  REASON  MESSAGE
+        last   Failed    2      torch    5s      120m  16GPU-h,2CPU-h  0s     alice      2         -       it fell
+        first  Complete  2      torch    -       59s   -               60m    -          0         -       -
     """)
 
 

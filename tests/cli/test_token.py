@@ -66,3 +66,21 @@ def test_there_must_be_a_cluster_and_a_token(clusters: Clusters) -> None:
         "cluster trainplane has no tokens; make one with: trainplane token create USER\n"
     )
     assert clusters.refusal("token", "revoke", "bob").startswith("there is no token 'bob', nor one of such a user")
+
+
+def test_whoever_has_a_token_is_known_as_the_submitter(clusters: Clusters) -> None:
+    clusters.up("--nodes", "1", "--simulate")
+    secret = clusters.run("token", "create", "alice", "--group", "trainplane.dev:users").stdout.strip()
+    job = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "digits", "annotations": {"trainplane.dev/submitter": "bob"}},
+        "spec": {"runtimeRef": {"name": "plain"}},
+    }
+    jobs = TRAINJOBS.replace("trainjobs", "namespaces/default/trainjobs")
+    code, made = fetch(clusters.target(), jobs, token=secret, body=job)
+    assert code == 201, made
+    assert made["metadata"]["annotations"]["trainplane.dev/submitter"] == "alice"
+    clusters.run("delete", "digits")
+    head, row = clusters.run("history", "-o", "wide").stdout.splitlines()
+    assert row.split()[head.split().index("SUBMITTER")] == "alice"

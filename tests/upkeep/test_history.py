@@ -212,6 +212,12 @@ def test_a_job_that_is_gone_before_its_end_was_deleted() -> None:
     assert spec["resourceSeconds"]["cpu"] == "24k"
 
 
+def test_who_made_a_job_is_remembered() -> None:
+    by_alice = put(job(), ("metadata", "annotations"), {"trainplane.dev/submitter": "alice"})
+    assert kept(by_alice)["spec"]["submitter"] == "alice"
+    assert "submitter" not in kept(job())["spec"]
+
+
 def test_a_job_that_is_on_its_way_out_is_not_gone_yet() -> None:
     running = put(job(), ("status", "conditions"), [])
     going = put(running, ("metadata", "deletionTimestamp"), at(50))

@@ -35,6 +35,9 @@ class TrainJobRecordSpec(Wire, frozen=True, kw_only=True):
     outcome: Annotated[str, Field(enum=OUTCOMES, description="How it ended.")]
     reason: Annotated[str, Field(max_length=1024, description="Why, in one word.")] | UnsetType = UNSET
     message: Annotated[str, Field(max_length=32768, description="Why, in a sentence.")] | UnsetType = UNSET
+    submitter: (
+        Annotated[str, Field(max_length=1024, description="Who made it; left out for administrators.")] | UnsetType
+    ) = UNSET
     runtime: Annotated[RecordedRuntime, Field(description="The runtime that it ran on.")] | UnsetType = UNSET
     nodes: Annotated[Int32, Field(minimum=0, description="How many nodes it trained on.")] | UnsetType = UNSET
     restarts: (

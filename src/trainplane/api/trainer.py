@@ -38,6 +38,8 @@ MANAGED_BY_LABEL = "trainer.kubeflow.org/managed-by"
 LEGACY_FINALIZER = "trainer.kubeflow.org/resource-in-use"
 """Releases of Kubeflow Trainer before 2.3 put it on runtimes; it only ever needs to be taken off."""
 
+SUBMITTER = "trainplane.dev/submitter"
+"""The annotation by which a cluster of ours notes who made a TrainJob."""
 METRICS_ENABLED = "ome.io/metrics-enabled"
 PROFILING_ENABLED = "ome.io/profiling-enabled"
 OPTIMIZATION_LEVEL = "ome.io/optimization-level"

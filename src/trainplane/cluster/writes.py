@@ -31,6 +31,7 @@ from trainplane.cluster.quota_admission import charges
 from trainplane.cluster.reading import named, placed, qualified, reshaped, retyped, shaped, typed
 from trainplane.cluster.refusals import kind_words, other_uid, taken
 from trainplane.cluster.resources import resource_of
+from trainplane.cluster.signing import signed
 from trainplane.cluster.strategy import changed, prepared, read_back, strategy_of
 from trainplane.cluster.tracking import blank_of, ignored_fields, merge_schema
 from trainplane.cluster.validation import kind_causes
@@ -108,7 +109,7 @@ class Writes:
         elif "generation" in made["metadata"]:
             metadata["generation"] = made["metadata"]["generation"]
         new = {**made, "metadata": metadata}
-        new = admitted(new, None, ground=ground, row=row)
+        new = signed(admitted(new, None, ground=ground, row=row), None, resource=row.resource, user=call.user)
         new = self._defaulted(row, new, None)
         if metadata.get("name"):
             new = prepared(new, row, place=ground.place)
@@ -322,7 +323,7 @@ class Writes:
         new = _with_entries(new, entries)
         if not call.subresource:
             new = self._defaulted(row, new, old)
-            new = admitted(new, old, ground=ground, row=row)
+            new = signed(admitted(new, old, ground=ground, row=row), old, resource=row.resource, user=call.user)
         return changed(new, old, row, subresource=call.subresource)
 
     def _owned(self, old: Raw | None, new: Raw, call: Call) -> list[Raw]:

@@ -12,6 +12,7 @@ from trainplane.api.quantity import Amount, QuantityError
 from trainplane.api.raw import look
 from trainplane.api.requests import pod_requests
 from trainplane.api.times import moment, stamp
+from trainplane.api.trainer import SUBMITTER
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Create, Decision, Delete
 from trainplane.reconcile.view import Ref, View
@@ -102,6 +103,7 @@ def record(job: Raw, end: Raw, view: View) -> Raw:
         "outcome": end["type"],
         "reason": end.get("reason"),
         "message": (end["type"] != DELETED and summary.get("message")) or end.get("message"),
+        "submitter": (metadata.get("annotations") or {}).get(SUBMITTER),
         "runtime": {"name": runtime.get("name", ""), "kind": runtime.get("kind") or "ClusterTrainingRuntime"},
         "nodes": look(job, "spec", "trainer", "numNodes") or look(job, "status", "nodes") or summary.get("nodes"),
         "restarts": summary.get("restarts"),
