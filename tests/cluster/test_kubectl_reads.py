@@ -129,6 +129,10 @@ count: 1
 def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     with serving(tmp_path_factory.mktemp("reads")) as run:
         run("apply -f -", given=WORLD)
+        # Controllers say what they find in their own time.
+        run("wait --for=jsonpath={.status.summary.state}=Suspended tj/tj --timeout=60s")
+        run("wait --for=condition=Suspended job/job --timeout=60s")
+        run("wait --for=jsonpath={.status.hard.configmaps}=20 quota/quota --timeout=60s")
         yield run
 
 
