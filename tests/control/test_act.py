@@ -6,12 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.control.clusters import NAMESPACE, Cluster, cluster, config_map
 from tests.control.toys import PARENT, of_parent, owned
+from trainplane.api.merge import merge_patch, same
 from trainplane.api.raw import look
 from trainplane.cluster.errors import Forbidden, Invalid, TooManyRequests, Unavailable
 from trainplane.control import virtual
+from trainplane.control.act import holds
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import Action, Apply, Bind, Create, Decision, Delete, Patch, Record, SetStatus
 from trainplane.reconcile.view import Ref, View
@@ -270,3 +274,17 @@ def test_many_alike_are_done_at_once_and_the_last_kind_last() -> None:
                 assert names[-1] == "last"
 
     virtual.run(main())
+
+
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(0, 1), st.sampled_from(("", "a")))
+JSON = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3)
+)
+OBJECTS = st.dictionaries(st.sampled_from("xyz"), JSON, max_size=3)
+
+
+@given(document=OBJECTS, patch=OBJECTS)
+def test_a_patch_that_holds_already_is_one_that_would_change_nothing(document: Raw, patch: Raw) -> None:
+    once = merge_patch(document, patch)
+    assert holds(document, patch) == same(once, document)
+    assert holds(once, patch) == same(merge_patch(once, patch), once)

@@ -16,6 +16,8 @@ UIDS = ("u1", "u2", "")
 NAMES, SPACES = ("a", "b", "c"), ("", "x", "y")
 SORTS = (("v1", "Pod"), ("batch/v1", "Job"), ("events.k8s.io/v1", "Event"))
 
+NODES = ("m", "n")
+
 
 @st.composite
 def objects(draw: st.DrawFn) -> Raw:
@@ -31,6 +33,8 @@ def objects(draw: st.DrawFn) -> Raw:
             "ownerReferences": [{"uid": uid, "controller": controller} for uid, controller in owners],
         },
     }
+    if kind == "Pod":
+        raw["spec"] = {"nodeName": node} if (node := draw(st.sampled_from(("", *NODES)))) else {}
     return {**raw, "regarding": {"uid": draw(st.sampled_from(UIDS))}} if kind == "Event" else raw
 
 
@@ -54,6 +58,7 @@ def test_it_shows_what_a_view_of_the_same_objects_shows(steps: list[tuple[bool, 
     assert len(live) == len(world)
     for uid in UIDS:
         assert ordered(live.controlled_by(uid)) == ordered(view.controlled_by(uid))
+        assert ordered(live.controlled_by(uid, "Pod")) == ordered(view.controlled_by(uid, "Pod"))
         assert ordered(live.owned_by(uid)) == ordered(view.owned_by(uid))
         assert ordered(live.events_about(uid)) == ordered(view.events_about(uid))
     for group, kind in (("", "Pod"), ("batch", "Job"), ("events.k8s.io", "Event"), ("", "Node")):
@@ -66,6 +71,9 @@ def test_it_shows_what_a_view_of_the_same_objects_shows(steps: list[tuple[bool, 
             for name in NAMES:
                 ref = Ref(group, kind, space, name)
                 assert live.get(ref) == view.get(ref)
+                assert live.has(ref) == view.has(ref)
+    for node in NODES:
+        assert ordered(live.pods_on(node)) == ordered(view.pods_on(node))
 
 
 def test_many_objects_are_let_go_and_come_back_as_they_were() -> None:

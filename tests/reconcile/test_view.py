@@ -27,6 +27,21 @@ def test_objects_are_found_by_name() -> None:
     assert view.get(Ref.of(JOB)._replace(namespace="other")) is None
 
 
+def test_it_can_be_asked_whether_an_object_is_there() -> None:
+    view = View.of(JOB, CLASS)
+    assert view.has(Ref.of(CLASS))
+    assert not view.has(Ref.of(JOB)._replace(name="b"))
+
+
+def test_what_an_object_controls_is_found_by_kind() -> None:
+    mine = pod("p", controller=True)
+    other = {**pod("q", controller=True), "kind": "Secret"}
+    view = View.of(mine, other)
+    assert view.controlled_by("u", "Pod") == [mine]
+    assert view.controlled_by("u") == [mine, other]
+    assert view.controlled_by("u", "Job") == []
+
+
 def test_objects_are_found_by_kind_in_one_namespace_or_in_all() -> None:
     here, there = pod("p"), pod("p", "other")
     view = View.of(here, there, JOB)

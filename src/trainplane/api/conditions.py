@@ -8,7 +8,11 @@ from trainplane.api.meta import Raw
 
 def condition(status: Mapping[str, Any] | None, type_: str) -> Raw | None:
     """The condition of this type."""
-    return next((found for found in (status or {}).get("conditions") or () if found.get("type") == type_), None)
+    for found in (status or {}).get("conditions") or ():
+        if found.get("type") == type_:
+            one: Raw = found
+            return one
+    return None
 
 
 def is_true(status: Mapping[str, Any] | None, type_: str) -> bool:

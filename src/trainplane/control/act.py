@@ -1,14 +1,14 @@
 """Act: a Decision becomes calls of the Client, none where nothing would change."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias, TypeVar, assert_never
 
 from trainplane.api.core import FAILED, SUCCEEDED
-from trainplane.api.merge import merge_patch, same
+from trainplane.api.merge import same
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.client import Client
@@ -261,9 +261,11 @@ def is_so(action: Doing, there: Raw) -> bool:
     """Whether an action would change nothing about the object that is there."""
     match action:
         case Patch():
-            return not action.subresource and same(merge_patch(there, action.patch), there)
+            return not action.subresource and holds(there, action.patch)
         case SetStatus():
-            return is_of(there, action.uid) and same(there.get("status") or {}, action.status)
+            old = there.get("status") or {}
+            # What is not even equal is not the same, and nearly nothing is that a controller writes.
+            return is_of(there, action.uid) and old == action.status and same(old, action.status)
         case Bind():
             return bool(look(there, "spec", "nodeName") == action.node)
         case Delete():
@@ -273,6 +275,17 @@ def is_so(action: Doing, there: Raw) -> bool:
             return False
         case other:
             assert_never(other)
+
+
+def holds(there: Any, patch: Any) -> bool:
+    """Whether a JSON merge patch would change nothing."""
+    if not isinstance(patch, Mapping):
+        return same(there, patch)
+    if not isinstance(there, Mapping):
+        return False
+    return all(
+        key not in there if value is None else key in there and holds(there[key], value) for key, value in patch.items()
+    )
 
 
 def is_going(raw: Raw) -> bool:

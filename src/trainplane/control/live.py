@@ -88,9 +88,10 @@ class Live(View):
                 # Who walks over all of them has not asked for each.
                 yield _read(found) if isinstance(found, bytes) else found
 
-    def controlled_by(self, uid: str) -> list[Raw]:
-        """What the object of this uid controls."""
-        return self._each(self._children.get(uid, ()))
+    def controlled_by(self, uid: str, kind: str = "") -> list[Raw]:
+        """What the object of this uid controls, of one kind or of all."""
+        refs: Iterable[Ref] = self._children.get(uid, ())
+        return self._each([ref for ref in refs if ref.kind == kind] if kind else refs)
 
     def owned_by(self, uid: str) -> list[Raw]:
         """What names the object of this uid among its owners, its controller or not."""
@@ -116,13 +117,15 @@ class Live(View):
         """Let the object be as it is here; returns what it was. `source` is its JSON, where somebody keeps that."""
         ref = Ref.of(raw)
         before = self._forgotten(ref)
-        if before is not None:
-            self._unlink(ref, before, unless=raw)
         self._everything[ref] = raw
-        self._kinds.setdefault((ref.group, ref.kind), {}).setdefault(ref.namespace, {})[ref] = None
+        if before is None:
+            self._kinds.setdefault((ref.group, ref.kind), {}).setdefault(ref.namespace, {})[ref] = None
+        if before is None or _moved(before, raw):
+            if before is not None:
+                self._unlink(ref, before)
+            for index, uid in self._links(ref, raw):
+                index.setdefault(uid, {})[ref] = None
         self._tell(ref)
-        for index, uid in self._links(ref, raw):
-            index.setdefault(uid, {})[ref] = None
         if source:
             self._ask(ref, source)
         return before
@@ -182,15 +185,22 @@ class Live(View):
         if node := node_of(ref, raw):
             yield self._on_node, node
 
-    def _unlink(self, ref: Ref, raw: Raw, *, unless: Raw | None = None) -> None:
-        kept = {(id(index), uid) for index, uid in self._links(ref, unless)} if unless else set()
+    def _unlink(self, ref: Ref, raw: Raw) -> None:
         for index, uid in self._links(ref, raw):
             found = index.get(uid)
-            if found is None or (id(index), uid) in kept:
+            if found is None:
                 continue
             found.pop(ref, None)
             if not found:
                 del index[uid]
+
+
+def _moved(before: Raw, after: Raw) -> bool:
+    """Whether an object is to be found elsewhere than it was: with other owners, on another node, about another."""
+    if before["metadata"].get("ownerReferences") != after["metadata"].get("ownerReferences"):
+        return True
+    node = (before.get("spec") or {}).get("nodeName") != (after.get("spec") or {}).get("nodeName")
+    return node or before.get("regarding") != after.get("regarding")
 
 
 def trimmed(raw: Raw) -> Raw:

@@ -119,11 +119,11 @@ def condition(raw: Raw) -> Raw:
 
 def told_at(pod: Pod, patience: timedelta) -> datetime | None:
     """When the pod may next be told why it waits; None where it does not say when it was made."""
-    said = condition(pod.raw)
+    reason, when = pod.said
     made = _time(pod.created)
-    if said.get("reason") != UNSCHEDULABLE:
+    if reason != UNSCHEDULABLE:
         return made and made + patience
-    last = _time(said.get("lastProbeTime") or said.get("lastTransitionTime") or "")
+    last = _time(when)
     if last is None or made is None:
         return None
     return last + max(AGAIN, last - made)

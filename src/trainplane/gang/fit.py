@@ -7,6 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from trainplane.api.affinity import Toleration
+from trainplane.api.conditions import condition
+from trainplane.api.core import POD_SCHEDULED
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import amounts
 from trainplane.api.ref import Ref
@@ -85,6 +87,8 @@ class Pod:
     deleting: bool
     gated: bool
     scheduler: str
+    said: tuple[str, str] = ("", "")
+    """The reason why it has no node, as its status has it, and when that was last told."""
 
     @property
     def namespace(self) -> str:
@@ -245,7 +249,13 @@ def read_pod(raw: Raw, shapes: Shapes, view: View) -> Pod:
         metadata.get("deletionTimestamp") is not None,
         bool(spec.get("schedulingGates")),
         spec.get("schedulerName") or "",
+        ("", "") if spec.get("nodeName") else _said(status),
     )
+
+
+def _said(status: Raw) -> tuple[str, str]:
+    told = condition(status, POD_SCHEDULED) or {}
+    return told.get("reason") or "", told.get("lastProbeTime") or told.get("lastTransitionTime") or ""
 
 
 def group_of(namespace: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> GroupKey | None:

@@ -39,8 +39,8 @@ def coscheduling(group: Raw, pods: list[Pod], now: datetime) -> Raw:
             new[name] = count
     if phase != "Pending":
         new.setdefault("scheduleStartTime", _stamp(now))
-        if owners := occupied_by(pods):
-            new.setdefault("occupiedBy", owners)
+        if not new.get("occupiedBy") and (owners := occupied_by(pods)):
+            new["occupiedBy"] = owners
     return new
 
 

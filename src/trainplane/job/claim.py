@@ -24,13 +24,26 @@ class Claims(NamedTuple):
 
 def claims(job: Raw, view: View) -> Claims:
     """The pods that are the Job's."""
-    found = [raw for raw in view.controlled_by(job["metadata"].get("uid", "")) if raw["kind"] == "Pod"]
-    found.sort(key=lambda pod: str(pod["metadata"]["name"]))
-    selector = from_label_selector(job["spec"].get("selector") or {})
-    strangers = [pod for pod in found if not selector.matches(pod["metadata"].get("labels") or {})]
+    pods = view.controlled_by(job["metadata"].get("uid", ""), "Pod")
+    found = sorted(pods, key=lambda pod: str(pod["metadata"]["name"]))
+    selector = job["spec"].get("selector") or {}
+    if is_generated(job) and all(has_labels(pod, selector) for pod in found):
+        return Claims(tuple(found))
+    query = from_label_selector(selector)
+    strangers = [pod for pod in found if not query.matches(pod["metadata"].get("labels") or {})]
     if strangers:
         found = [pod for pod in found if pod not in strangers]
-    return Claims(tuple(found), (*(disowned(job, pod) for pod in strangers), *adopted(job, view, selector)))
+    return Claims(tuple(found), (*(disowned(job, pod) for pod in strangers), *adopted(job, view, query)))
+
+
+def is_generated(job: Raw) -> bool:
+    """Whether the Job's selector was made for it: some labels, and nothing to be read."""
+    return not job["spec"].get("manualSelector") and (job["spec"].get("selector") or {}).keys() <= {"matchLabels"}
+
+
+def has_labels(pod: Raw, selector: Raw) -> bool:
+    """Whether a pod has the labels that a selector names."""
+    return bool((selector.get("matchLabels") or {}).items() <= (pod["metadata"].get("labels") or {}).items())
 
 
 def disowned(job: Raw, pod: Raw) -> Patch:

@@ -36,9 +36,7 @@ def pods_of(job: Raw, view: View) -> Iterator[Ref]:
     there = view.get(Ref.of(job))
     if there is not None and there["metadata"].get("uid") == job["metadata"].get("uid"):
         return
-    for raw in view.controlled_by(job["metadata"].get("uid", "")):
-        if raw["kind"] == "Pod":
-            yield Ref.of(raw)
+    yield from map(Ref.of, view.controlled_by(job["metadata"].get("uid", ""), "Pod"))
 
 
 ORPHANS = Controller(

@@ -37,8 +37,8 @@ def find(jobset: Raw, view: View) -> list[Raw]:
     """The Jobs that this JobSet controls, by its uid: those of a deleted namesake are none of its business."""
     return [
         raw
-        for raw in view.controlled_by(uid_of(jobset))
-        if raw["kind"] == "Job" and group_of(raw["apiVersion"]) == "batch" and namespace_of(raw) == namespace_of(jobset)
+        for raw in view.controlled_by(uid_of(jobset), "Job")
+        if group_of(raw["apiVersion"]) == "batch" and namespace_of(raw) == namespace_of(jobset)
     ]
 
 

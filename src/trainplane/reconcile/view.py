@@ -62,9 +62,10 @@ class View:
             if namespace is None or raw["metadata"].get("namespace", "") == namespace:
                 yield raw
 
-    def controlled_by(self, uid: str) -> list[Raw]:
-        """What the object of this uid controls."""
-        return self._by_owner.get(uid, [])
+    def controlled_by(self, uid: str, kind: str = "") -> list[Raw]:
+        """What the object of this uid controls, of one kind or of all."""
+        found = self._by_owner.get(uid, [])
+        return [raw for raw in found if raw["kind"] == kind] if kind else found
 
     def owned_by(self, uid: str) -> list[Raw]:
         """What names the object of this uid among its owners, its controller or not."""

@@ -149,7 +149,7 @@ def running(status: Raw, scene: Scene, jobset: Raw) -> State:
         return State("Running", "EnoughReady", pods_ready(entry, ready, size))
     if is_true(jobset.get("status") or {}, "RestartingJobSet"):
         return State("Starting", "Restarting", "a pod failed, and the job is being started again from the beginning")
-    pods = [pod for pod in scene.view.controlled_by(uid_of(child)) if pod["kind"] == "Pod"] if child else []
+    pods = scene.view.controlled_by(uid_of(child), "Pod") if child else []
     homeless = [pod for pod in pods if not at(pod, ("spec", "nodeName")) and at(pod, ("status", "phase")) == "Pending"]
     if homeless:
         verb = "waits" if len(homeless) == 1 else "wait"

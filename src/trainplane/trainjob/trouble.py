@@ -26,7 +26,7 @@ def below(jobset: Raw | None, view: View) -> Trouble | None:
     """What keeps the JobSet from making its Jobs, or those their pods; their own events alone tell it."""
     if jobset is None:
         return None
-    made = {raw["metadata"]["name"]: raw for raw in view.controlled_by(uid_of(jobset)) if raw["kind"] == "Job"}
+    made = {raw["metadata"]["name"]: raw for raw in view.controlled_by(uid_of(jobset), "Job")}
     found = [
         (seen(event), Trouble("ChildrenRefused", f"the JobSet cannot make its children: {event.get('note', '')}"))
         for event in view.events_about(uid_of(jobset))

@@ -151,8 +151,8 @@ def candidates(service: Raw, view: View) -> Iterable[Raw]:
     jobset = jobset_uid(service)
     if not jobset:
         return view.all("", "Pod", namespace=service["metadata"].get("namespace", ""))
-    jobs = (raw for raw in view.controlled_by(jobset) if raw["kind"] == "Job")
-    return (pod for job in jobs for pod in view.controlled_by(job["metadata"]["uid"]) if pod["kind"] == "Pod")
+    jobs = view.controlled_by(jobset, "Job")
+    return (pod for job in jobs for pod in view.controlled_by(job["metadata"]["uid"], "Pod"))
 
 
 def jobset_uid(service: Raw) -> str:
@@ -235,7 +235,7 @@ def slice_name(service: Raw, family: str, number: int) -> str:
 
 def own(service: Raw, view: View, group: str, kind: str) -> Iterator[Raw]:
     """The endpoint objects that a Service controls."""
-    for raw in view.controlled_by(service["metadata"].get("uid", "")):
+    for raw in view.controlled_by(service["metadata"].get("uid", ""), kind):
         if Ref.of(raw)[:2] == (group, kind) and not raw["metadata"].get("deletionTimestamp"):
             yield raw
 

@@ -139,8 +139,8 @@ def stages(job: Raw, view: View) -> list[Stage]:
     """The Jobs of a TrainJob that are still there, each with its pods."""
     metadata = job["metadata"]
     jobset = view.get(Ref("jobset.x-k8s.io", "JobSet", metadata.get("namespace", ""), metadata["name"]))
-    children = [raw for raw in view.controlled_by(uid(jobset)) if raw["kind"] == "Job"] if jobset else []
-    return [(child, [raw for raw in view.controlled_by(uid(child)) if raw["kind"] == "Pod"]) for child in children]
+    children = view.controlled_by(uid(jobset), "Job") if jobset else []
+    return [(child, view.controlled_by(uid(child), "Pod")) for child in children]
 
 
 def first_start(pods: Iterable[Raw]) -> str | None:

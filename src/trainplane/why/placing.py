@@ -54,7 +54,13 @@ def gang_of(scene: Scene) -> Gang | None:
     """The pods that wait for nodes; those of the first stage that waits, or of its gang."""
     if not scene.waiting:
         return None
-    pod = scene.waiting[0]
+    if "gang" not in scene.notes:
+        scene.notes["gang"] = _gang_of(scene, scene.waiting[0])
+    found: Gang = scene.notes["gang"]
+    return found
+
+
+def _gang_of(scene: Scene, pod: Raw) -> Gang:
     group = group_of_pod(pod, scene)
     if group is None:
         waiting = [one for one in scene.waiting if stage_of(one) == stage_of(pod)]

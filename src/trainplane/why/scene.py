@@ -1,7 +1,7 @@
 """Scene: a TrainJob with all that was made for it, gathered once for everyone who looks for a cause."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,8 @@ class Scene:
     job: Raw
     view: View
     now: datetime
+    notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What one check has worked out and the next will want to know, by name."""
 
     @property
     def name(self) -> str:
