@@ -19,6 +19,7 @@ from trainplane.jobset.reconcile import controller as jobset
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.view import View
 from trainplane.trainjob import admission as trainjob_admission
+from trainplane.trainjob.plans import Plans
 from trainplane.trainjob.reconcile import controller as trainjob
 from trainplane.upkeep.history import HISTORY, KEPT, history
 from trainplane.upkeep.table import UPKEEP
@@ -30,10 +31,10 @@ GATES = (RESTART_JOB, ELASTIC_JOBSET)
 """What upstream's JobSet does only when asked to, by the names of its feature gates."""
 
 
-def admission(store: Store, gates: frozenset[str] = frozenset()) -> Table:
-    """What admits objects to a store, by resource."""
+def admission(store: Store, gates: frozenset[str] = frozenset(), *, plans: Plans | None = None) -> Table:
+    """What admits objects to a store, by resource; `plans` are the controllers', where those are near."""
     see = partial(neighbours, store=store)
-    trainer = Admission(trainjob_admission.default, trainjob_admission.validate)
+    trainer = Admission(trainjob_admission.default, partial(trainjob_admission.validate, plans=plans))
     validate = partial(
         jobset_admission.validate, restart_job=RESTART_JOB in gates, elastic_jobset=ELASTIC_JOBSET in gates
     )
@@ -56,10 +57,12 @@ def neighbours(pod: Raw, *, store: Store) -> View:
     return View([*mine, *nodes])
 
 
-def controllers(gates: frozenset[str] = frozenset(), *, records: int = KEPT) -> tuple[Controller, ...]:
+def controllers(
+    gates: frozenset[str] = frozenset(), *, records: int = KEPT, plans: Plans | None = None
+) -> tuple[Controller, ...]:
     """Everybody who decides, but for the nodes; `records` is how many are kept of jobs that have ended."""
     elastic = ELASTIC_JOBSET in gates
-    told = trainjob(elastic_jobset=elastic, why=why)
+    told = trainjob(elastic_jobset=elastic, why=why, plans=plans)
     return (
         replace(told, reads=tuple(dict.fromkeys((*told.reads, *READS)))),
         jobset(restart_job=RESTART_JOB in gates, elastic_jobset=elastic),

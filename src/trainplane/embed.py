@@ -35,6 +35,7 @@ from trainplane.node.namespaced.addresses import GATEWAY
 from trainplane.node.runner import Runner, Unable
 from trainplane.node.simulated import Size, simulated
 from trainplane.node.use import Use
+from trainplane.trainjob.plans import Plans
 from trainplane.upkeep.companions import keeper
 from trainplane.upkeep.history import KEPT
 
@@ -128,11 +129,11 @@ async def _choosing(config: Config) -> AsyncIterator["asyncio.Task[Runner] | Non
 async def _serving(
     config: Config, store: Store, shown: Credentials, *, choosing: "asyncio.Task[Runner] | None"
 ) -> AsyncIterator[Running]:
-    authority = shown.authority.decode()
+    authority, plans = shown.authority.decode(), Plans()
     api = Api(
         store,
         kinds=SERVED_KINDS,
-        admission=admission(store, config.gates),
+        admission=admission(store, config.gates, plans=plans),
         now=clock.now,
         companions=lambda _: companions(authority),
     )
@@ -143,7 +144,7 @@ async def _serving(
     else:
         await furnish(api)
     deciders = (
-        *controllers(config.gates, records=config.records),
+        *controllers(config.gates, records=config.records, plans=plans),
         keeper(companions(authority)),
         *simulated(config.nodes, config.size),
     )

@@ -28,12 +28,13 @@ from trainplane.furniture import companions, furnish
 from trainplane.node.simulated import Size, simulated
 from trainplane.node.use import Use
 from trainplane.reconcile.controller import Controller
+from trainplane.trainjob.plans import Plans
 from trainplane.upkeep.history import KEPT
 
 TRAINJOB = ("trainer.kubeflow.org", "TrainJob")
 ENDS = frozenset(("Complete", "Failed"))
 """The states of a TrainJob that will not change any more."""
-HOT = 8192
+HOT = 4096
 """Nobody waits here: what is at work at once is kept ready."""
 HISTORY = Keep(revisions=2_000, seconds=5.0)
 """Nobody looks back in a world that is made to be looked at once."""
@@ -48,10 +49,11 @@ class World:
         """`kept` is False where nobody will edit an object or ask for a job that is gone."""
         chance = random.Random(seed)  # noqa: S311 - the same seed is to give the same run
         self.clock = VirtualClock()
+        self._plans = Plans()
         self.api = Api(
             store,
             kinds=SERVED_KINDS,
-            admission=admission(store, gates),
+            admission=admission(store, gates, plans=self._plans),
             now=self.clock.now,
             uid=lambda: str(uuid.UUID(int=chance.getrandbits(128), version=4)),
             place=chance.randrange,
@@ -63,7 +65,8 @@ class World:
 
     def controllers(self) -> tuple[Controller, ...]:
         """Everybody who decides, with nothing remembered yet."""
-        return (*controllers(self._gates, records=self._records), *simulated(self._nodes, self._size))
+        deciding = controllers(self._gates, records=self._records, plans=self._plans)
+        return (*deciding, *simulated(self._nodes, self._size))
 
     @asynccontextmanager
     async def controlled(self, client: Client | None = None) -> AsyncIterator[Loop]:

@@ -159,3 +159,36 @@ def test_who_wants_turns_only_is_not_told_of_every_word() -> None:
     virtual.run(main())
     # As it came; with its label, and as it was before; and that it went.
     assert told == [(1, ""), (2, "Running"), (2, "Running"), (3, "Running")]
+
+
+def test_the_bookkeeping_of_others_wakes_only_those_who_count_it() -> None:
+    looks: dict[str, list[float]] = {"parent": [], "counter": []}
+
+    def noting(name: str) -> Controller:
+        def decide(_raw: Raw, _view: View, _now: datetime) -> Decision:
+            looks[name].append(asyncio.get_running_loop().time())
+            return NOTHING
+
+        said = {"overlooks": lambda _before, _after: False} if name == "counter" else {}
+        wake = ((("", "Service"), lambda _raw, _view: (PARENT,)),)
+        return of_parent(name, decide, watches=wake, **said)
+
+    async def main() -> None:
+        async with cluster() as made:
+            await made.api.create(config_map("parent"))
+            async with made.controlled(noting("parent"), noting("counter")):
+                await asyncio.sleep(10)
+                metadata = {"name": "one", "namespace": NAMESPACE, "finalizers": ["example.com/count"]}
+                spec = {"ports": [{"port": 80}]}
+                await made.api.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+                ref = Ref("", "Service", NAMESPACE, "one")
+                for patch in ({"finalizers": None}, {"finalizers": ["example.com/a"], "annotations": {"a": "b"}}):
+                    await asyncio.sleep(10)
+                    await made.api.patch(ref, Patch.merge({"metadata": patch}))
+                await asyncio.sleep(10)
+                # One that is on its way out is everybody's business.
+                await made.api.delete(ref)
+                await asyncio.sleep(10)
+
+    virtual.run(main())
+    assert looks == {"parent": [0, 10, 30, 40], "counter": [0, 10, 20, 30, 40]}

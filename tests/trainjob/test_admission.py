@@ -11,7 +11,9 @@ from tests.trainjob.worlds import replicated
 from trainplane.api.problem import Problem, Severity
 from trainplane.api.raw import put
 from trainplane.reconcile.view import View
-from trainplane.trainjob import admission
+from trainplane.trainjob import admission, snapshot
+from trainplane.trainjob.pipeline import ALONE
+from trainplane.trainjob.plans import Plans
 
 NODE = {"name": "node", "image": "train:1"}
 TUNE: dict[str, Any] = {"command": ["tune", "run"]}
@@ -52,6 +54,18 @@ def errors(problems: Iterable[Problem]) -> set[str]:
 
 def named(job: dict[str, Any], name: str) -> dict[str, Any]:
     return put(job, ("spec", "runtimeRef", "name"), name)
+
+
+def test_what_admission_has_built_is_there_for_the_controller() -> None:
+    story, plans = Story(runtime(), trainjob()), Plans()
+    view = View([put(runtime(), ("metadata", "namespace"), "ns")])
+    new = put(story.job, ("metadata", "generation"), 1)
+    assert list(admission.validate(new, None, view.get, plans=plans)) == []
+    found = snapshot.find_runtime(new, view.get)
+    assert found is not None
+    assert plans.outline(new, snapshot.unstamped(found), ALONE) is not None
+    changed = put(new, ("spec", "trainer"), {"numNodes": 3})
+    assert plans.outline(changed, snapshot.unstamped(found), ALONE) is None
 
 
 DATASET = {"dataset": {"storageUri": "hf://a/b"}}

@@ -8,7 +8,7 @@ from trainplane.control.unseen import Key, Unseen
 from trainplane.control.waking import Sort
 from trainplane.reconcile.view import Ref
 
-_Version: TypeAlias = tuple[Ref, str]
+Version: TypeAlias = tuple[Ref, str]
 """An object as it was at one time, by its resourceVersion."""
 
 
@@ -16,8 +16,8 @@ _Version: TypeAlias = tuple[Ref, str]
 class _Act:
     """What was written for a key so far, and which changes asked for another look at it meanwhile, and for when."""
 
-    wrote: set[_Version] = field(default_factory=set)
-    asked: list[tuple[_Version, float]] = field(default_factory=list)
+    wrote: set[Version] = field(default_factory=set)
+    asked: list[tuple[Version, float]] = field(default_factory=list)
 
 
 class Echoes:
@@ -26,7 +26,7 @@ class Echoes:
     def __init__(self, unseen: Unseen) -> None:
         self._unseen = unseen
         self._acts: dict[Key, _Act] = {}
-        self._expected: dict[_Version, Key] = {}
+        self._expected: dict[Version, Key] = {}
 
     def begin(self, key: Key) -> None:
         """A Decision about a key is carried out from now on."""
@@ -36,18 +36,18 @@ class Echoes:
         """An object was written for a key; this is what the API answered."""
         act = self._acts.get(key)
         if act is not None:
-            act.wrote.add(_version(raw))
+            act.wrote.add((Ref.of(raw), str(raw["metadata"].get("resourceVersion", ""))))
 
-    def heard(self, changed: Raw) -> Key | None:
+    def heard(self, version: Version) -> Key | None:
         """A change has come; returns the key whose own it is and that wants no look for it."""
-        return self._expected.pop(_version(changed), None) if self._expected else None
+        return self._expected.pop(version, None) if self._expected else None
 
-    def is_put_aside(self, key: Key, changed: Raw, *, due: float) -> bool:
+    def is_put_aside(self, key: Key, version: Version, *, due: float) -> bool:
         """Whether a wish to look at a key is kept until its Decision is carried out: it may be its own doing."""
         act = self._acts.get(key)
         if act is None:
             return False
-        act.asked.append((_version(changed), due))
+        act.asked.append((version, due))
         return True
 
     def end(self, key: Key, *, final: bool) -> list[float]:
@@ -64,7 +64,3 @@ class Echoes:
         """A kind is listed anew: what comes may have the changes of others in it beside our own."""
         for version in [version for version in self._expected if version[0][:2] == sort]:
             del self._expected[version]
-
-
-def _version(raw: Raw) -> _Version:
-    return Ref.of(raw), str(raw["metadata"].get("resourceVersion", ""))

@@ -132,34 +132,30 @@ class Loop:
         return row
 
     def _tell(self, interested: Iterable[Interest], before: Raw | None, after: Raw | None) -> None:
-        changed, mine = after or before or {}, self._echoes.heard(after) if after else None
         happening = Happening.of(before, after)
+        version, now = happening.version, self._time()
+        mine = self._echoes.heard(version)
         for interest in interested:
-            name = interest.controller.name
+            controller = interest.controller
+            name = controller.name
             queue = self.queues[name]
-            if before is not None and after is None and interest.is_its_own and interest.controller.outlives:
-                self._gone[name, Ref.of(before)] = before
+            if before is not None and after is None and interest.is_its_own and controller.outlives:
+                self._gone[name, happening.ref] = before
             try:
-                rest = self._rest(interest, changed)
+                rest = interest.rest
+                if controller.ripe is not at_once and interest.is_its_own and after:
+                    rest = controller.ripe(after, self._clock.now()).total_seconds()
                 for ref in wakened(interest, happening, view=self.live, rows=self._rows):
                     key = (name, ref)
-                    if key != mine and not self._echoes.is_put_aside(key, changed, due=self._time() + rest):
+                    if key != mine and not self._echoes.is_put_aside(key, version, due=now + rest):
                         queue.add(ref, after=rest)
-                if after is not None and interest.owns and is_last_to_end(before, after, self.live):
+                if interest.owns and is_last_to_end(before, after, self.live):
                     # Somebody waits for this, and nothing more can come with it.
-                    for ref in owners(interest.controller, after, self._rows):
+                    for ref in owners(controller, after or {}, self._rows):
                         self._awaited.add((name, ref))
                         queue.add(ref)
             except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, must not end the watch
-                ref = Ref.of(changed)
-                self._fault(interest.controller, error, f"when {ref.kind} {ref.name} changed")
-
-    def _rest(self, interest: Interest, changed: Raw) -> float:
-        """Seconds that a change may wait before it is looked at."""
-        controller = interest.controller
-        if not interest.is_its_own:
-            return controller.settle
-        return 0.0 if controller.ripe is at_once else controller.ripe(changed, self._clock.now()).total_seconds()
+                self._fault(controller, error, f"when {happening.ref.kind} {happening.ref.name} changed")
 
     async def _work(self, controller: Controller) -> None:
         queue = self.queues[controller.name]

@@ -7,13 +7,11 @@ from trainplane.api.conditions import is_true
 from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
-from trainplane.reconcile.controller import Controller, Wake
+from trainplane.reconcile.controller import Controller, Wake, is_bookkeeping
 from trainplane.reconcile.view import Ref, View, group_of
 
 Sort: TypeAlias = tuple[str, str]
 """A group and a kind."""
-_BELONGING = ("labels", "ownerReferences")
-_GOING = ("deletionTimestamp", "finalizers")
 _ENDS = ("Complete", "Completed", "Failed")
 """The conditions with which Jobs and JobSets end."""
 
@@ -25,6 +23,8 @@ class Interest(NamedTuple):
     is_its_own: bool
     owns: bool
     wakes: tuple[Wake, ...]
+    rest: float
+    """Seconds that a change waits for others to come with it; one of its own kind does not."""
 
     @property
     def is_woken(self) -> bool:
@@ -39,42 +39,63 @@ def interests(controllers: Iterable[Controller]) -> dict[Sort, list[Interest]]:
         own = [(each.group, each.kind)] if each.kind else []
         for sort in dict.fromkeys((*own, *each.owns, *(sort for sort, _ in each.watches), *each.reads)):
             wakes = tuple(wake for watched, wake in each.watches if watched == sort)
-            found.setdefault(sort, []).append(Interest(each, sort in own, sort in each.owns, wakes))
+            rest = 0.0 if sort in own else each.settle
+            found.setdefault(sort, []).append(Interest(each, sort in own, sort in each.owns, wakes, rest))
     return found
 
 
 class Happening(NamedTuple):
     """A change of an object, read once for everybody who cares for its kind."""
 
+    ref: Ref
+    before: Raw | None
+    after: Raw | None
     states: tuple[Raw, ...]
     """The object as it is; as it was, where it is gone or has changed its owners or labels: those wake as well."""
-    gone: bool
     is_turn: bool
     """Whether it came, went, began to go, or changed its labels, owners or finalizers."""
+    is_bookkeeping: bool = False
 
     @classmethod
     def of(cls, before: Raw | None, after: Raw | None) -> "Happening":
         """What happened to an object."""
+        there = after or before or {}
+        ref = Ref.of(there)
         if after is None or before is None:
-            there = after or before
-            return cls((there,) if there else (), after is None, is_turn=True)
+            return cls(ref, before, after, (there,), is_turn=True)
         new, old = after["metadata"], before["metadata"]
-        if any(old.get(field) != new.get(field) for field in _BELONGING):
-            return cls((after, before), gone=False, is_turn=True)
-        return cls((after,), gone=False, is_turn=any(old.get(field) != new.get(field) for field in _GOING))
+        if old.get("labels") != new.get("labels") or old.get("ownerReferences") != new.get("ownerReferences"):
+            return cls(ref, before, after, (after, before), is_turn=True)
+        marked = old.get("finalizers") != new.get("finalizers")
+        turns = marked or old.get("deletionTimestamp") != new.get("deletionTimestamp")
+        return cls(ref, before, after, (after,), turns, marked and is_bookkeeping(before, after))
+
+    @property
+    def version(self) -> tuple[Ref, str]:
+        """The object as it is now, told apart from what it was and will be."""
+        return self.ref, str((self.after or {"metadata": {}})["metadata"].get("resourceVersion", ""))
+
+    def is_news_to(self, controller: Controller) -> bool:
+        """Whether a change of what it owns or watches is a controller's business."""
+        if controller.overlooks is is_bookkeeping:
+            return not self.is_bookkeeping
+        return self.before is None or self.after is None or not controller.overlooks(self.before, self.after)
 
 
-def wakened(interest: Interest, happening: Happening, *, view: View, rows: Mapping[Sort, Kind]) -> Iterator[Ref]:
+def wakened(interest: Interest, happening: Happening, *, view: View, rows: Mapping[Sort, Kind]) -> list[Ref]:
     """What wants a look after a change: the object itself, its owner, and whom the watches name."""
-    controller = interest.controller
+    controller, wakes = interest.controller, interest.wakes
+    found: list[Ref] = []
+    others = bool(interest.owns or wakes) and happening.is_news_to(controller)
     for raw in happening.states:
-        if interest.is_its_own and (happening.gone or controller.cares(raw, view)):
-            yield Ref.of(raw)
-        if interest.owns:
-            yield from owners(controller, raw, rows)
-        if happening.is_turn or not controller.turns:
-            for wake in interest.wakes:
-                yield from wake(raw, view)
+        if interest.is_its_own and (happening.after is None or controller.cares(raw, view)):
+            found.append(happening.ref)
+        if others and interest.owns:
+            found += owners(controller, raw, rows)
+        if others and wakes and (happening.is_turn or not controller.turns):
+            for wake in wakes:
+                found += wake(raw, view)
+    return found
 
 
 def owners(controller: Controller, raw: Raw, rows: Mapping[Sort, Kind]) -> Iterator[Ref]:
@@ -92,11 +113,13 @@ def is_last_to_end(before: Raw | None, after: Raw | None, view: View) -> bool:
     if after is None or not is_over(after) or (before is not None and is_over(before)):
         return False
     owner = next((each for each in after["metadata"].get("ownerReferences") or () if each.get("controller")), None)
-    siblings = view.controlled_by(owner["uid"]) if owner else ()
-    return all(is_over(each) for each in siblings if each["kind"] == after["kind"])
+    siblings = view.controlled_by(owner["uid"], after["kind"]) if owner else ()
+    return all(map(is_over, siblings))
 
 
 def is_over(raw: Raw) -> bool:
     """Whether a pod, a Job or a JobSet has ended, well or not."""
     status = raw.get("status") or {}
-    return status.get("phase") in (SUCCEEDED, FAILED) or any(is_true(status, type_) for type_ in _ENDS)
+    if raw["kind"] == "Pod":
+        return status.get("phase") in (SUCCEEDED, FAILED)
+    return bool(status.get("conditions")) and any(is_true(status, type_) for type_ in _ENDS)

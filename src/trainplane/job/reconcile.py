@@ -13,7 +13,7 @@ from trainplane.job.claim import claims, sent_away, untracked
 from trainplane.job.finish import ALL_DONE, deadline, ending, expiry, is_complete, waits
 from trainplane.job.manage import Moves, moves
 from trainplane.job.status import IS_RESUMED, IS_SUSPENDED, Saying, finished, target, with_condition
-from trainplane.job.tally import Tally, is_deleting, is_ready, is_tracked
+from trainplane.job.tally import Tally, is_deleting, is_ready, is_tracked, phase
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Create, Decision, Delete, Record, SetStatus
 from trainplane.reconcile.view import Ref, View
@@ -219,6 +219,15 @@ def soonest(outcome: Outcome, status: Raw, *, job: Raw, started: datetime | None
     return min((one for one in moments if one is not None), default=None)
 
 
+def is_only_waiting(before: Raw, after: Raw) -> bool:
+    """Whether a pod still has not begun, and is as much the Job's as before: why it waits counts for nothing."""
+    old, new = before["metadata"], after["metadata"]
+    if phase(before) != "Pending" or phase(after) != "Pending" or is_ready(before) or is_ready(after):
+        return False
+    fields = ("annotations", "deletionTimestamp", "finalizers", "labels", "ownerReferences")
+    return all(old.get(field) == new.get(field) for field in fields)
+
+
 SETTLE = 0.02
 """Seconds that the change of a pod waits for those of the others, so that they are counted at once."""
 JOB = Controller(
@@ -227,6 +236,7 @@ JOB = Controller(
     kind="Job",
     reconcile=reconcile,
     owns=(("", "Pod"),),
+    overlooks=is_only_waiting,
     settle=SETTLE,
     reports_as="job-controller",
 )

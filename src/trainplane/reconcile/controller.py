@@ -20,6 +20,9 @@ Cares: TypeAlias = Callable[[Raw, View], bool]
 """Whether there may be anything to do about an object of the controller's kind that has changed."""
 
 
+Overlooks: TypeAlias = Callable[[Raw, Raw], bool]
+"""Whether a change of another object, from what it was to what it is, is none of the controller's business."""
+
 Ripe: TypeAlias = Callable[[Raw, datetime], timedelta]
 """How long nothing is to be done about an object of the controller's kind that has changed, however it changes."""
 
@@ -27,6 +30,15 @@ Ripe: TypeAlias = Callable[[Raw, datetime], timedelta]
 def always(_raw: Raw, _view: View) -> bool:
     """Every change wants a look."""
     return True
+
+
+def is_bookkeeping(before: Raw, after: Raw) -> bool:
+    """Whether nothing but the finalizers of an object has changed that is there to stay."""
+    old, new = before["metadata"], after["metadata"]
+    if old.get("finalizers") == new.get("finalizers") or new.get("deletionTimestamp"):
+        return False
+    same = all(before.get(part) == after.get(part) for part in after if part != "metadata")
+    return same and all(old.get(field) == new.get(field) for field in ("annotations", "labels", "ownerReferences"))
 
 
 def at_once(_raw: Raw, _now: datetime) -> timedelta:
@@ -51,6 +63,8 @@ class Controller(msgspec.Struct, frozen=True):
     """(group, kind) of what it looks at besides, without being woken by a change there."""
     cares: Cares = always
     """Asked before an object of its kind is looked at for its own sake: of most pods most controllers want nothing."""
+    overlooks: Overlooks = is_bookkeeping
+    """Asked before a change of what it owns or watches wakes anybody."""
     ripe: Ripe = at_once
     """Asked when an object of its kind has changed: what goes by its age is looked at when that is reached."""
     turns: bool = False

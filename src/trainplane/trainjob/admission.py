@@ -20,8 +20,9 @@ from trainplane.trainjob import plan_rules, snapshot
 from trainplane.trainjob import validate as checks
 from trainplane.trainjob.default import NODES, PATCHES, TRAINER, time_free
 from trainplane.trainjob.nodes import JOBS
-from trainplane.trainjob.pipeline import Refused, build
+from trainplane.trainjob.pipeline import ALONE, Refused
 from trainplane.trainjob.plan import POD
+from trainplane.trainjob.plans import Plans
 from trainplane.trainjob.snapshot import Lookup
 from trainplane.trainjob.tree import at
 
@@ -46,17 +47,20 @@ def default(new: Raw, old: Raw | None, lookup: Lookup, *, now: datetime) -> Raw:
     return defaults.trainjob(filled, now=now, old=old, on=runtime_of(filled, old, lookup))
 
 
-def validate(new: Raw, old: Raw | None, lookup: Lookup, *, elsewhere: Elsewhere = nowhere) -> Iterator[Problem]:
+def validate(
+    new: Raw, old: Raw | None, lookup: Lookup, *, elsewhere: Elsewhere = nowhere, plans: Plans | None = None
+) -> Iterator[Problem]:
     """Everything that is wrong with a defaulted object, and what its author should know.
 
-    What has the wrong shape is told in the schema's words, and the rest is judged as far as it can be read.
+    What has the wrong shape is told in the schema's words, and the rest is judged as far as it can be read. `plans`
+    are the controller's, where that is near: what is built here need not be built there again.
     """
     type_ = TYPES.get(str(new.get("kind")), TrainingRuntime)
     shapeless = [] if acceptable(new, type_) else [p for p in check(new, openapi(type_)) if is_about_shape(p)]
     yield from shapeless
     said = {problem.path for problem in shapeless}
     if type_ is TrainJob:
-        judged = trainjob(new, old, lookup, readable=not shapeless, elsewhere=elsewhere)
+        judged = trainjob(new, old, lookup, readable=not shapeless, elsewhere=elsewhere, plans=plans or Plans())
     else:
         judged = runtime(new, old)
     laws = (Problem(LAW, path, law.message, law.todo) for path, law in broken_laws(type_, new, old))
@@ -75,7 +79,9 @@ def is_about_shape(problem: Problem) -> bool:
     return problem.severity is Severity.ERROR and problem.rule is not LAW
 
 
-def trainjob(new: Raw, old: Raw | None, lookup: Lookup, *, readable: bool, elsewhere: Elsewhere) -> Iterator[Problem]:
+def trainjob(
+    new: Raw, old: Raw | None, lookup: Lookup, *, readable: bool, elsewhere: Elsewhere, plans: Plans
+) -> Iterator[Problem]:
     """A TrainJob judged by itself, on its runtime, and against what it was; rendered only if it is readable."""
     found = list(checks.trainjob(new))
     yield from found
@@ -91,7 +97,7 @@ def trainjob(new: Raw, old: Raw | None, lookup: Lookup, *, readable: bool, elsew
     yield from on_it
     yield from advice.pair(new, on)
     if readable and not any(p.severity is Severity.ERROR for p in (*found, *on_it)):
-        yield from unbuildable(new, on)
+        yield from unbuildable(new, on, plans)
 
 
 def runtime_of(job: Raw, old: Raw | None, lookup: Lookup) -> Raw | None:
@@ -166,9 +172,9 @@ def priorities(runtime: Raw, lookup: Lookup) -> Iterator[Problem]:
             )
 
 
-def unbuildable(job: Raw, runtime: Raw) -> Iterator[Problem]:
+def unbuildable(job: Raw, runtime: Raw, plans: Plans) -> Iterator[Problem]:
     """What only rendering the job shows."""
     try:
-        yield from build(job, runtime).problems
+        yield from plans.build(job, snapshot.unstamped(runtime), ALONE).problems
     except Refused as refused:
         yield from refused.problems

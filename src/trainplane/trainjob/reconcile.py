@@ -10,7 +10,7 @@ from trainplane.api.kinds import CRD_KINDS
 from trainplane.api.meta import Raw
 from trainplane.api.roles import find_roles
 from trainplane.api.trainer import API_VERSION, CONTROLLER
-from trainplane.reconcile.controller import Controller
+from trainplane.reconcile.controller import Controller, is_bookkeeping
 from trainplane.reconcile.decision import NOTHING, Action, Create, Decision, Delete, Record, SetStatus
 from trainplane.reconcile.view import Ref, View, group_of
 from trainplane.trainjob.children import CREATION_FAILED, REPLICATED, SUSPEND, kept, resized, sized
@@ -228,8 +228,8 @@ def own_jobset(job: Raw, view: View) -> Raw | None:
 
 def pods_of(jobset: Raw | None, view: View) -> list[Raw]:
     """The pods of a job that are still there."""
-    jobs = view.controlled_by(jobset["metadata"].get("uid", "")) if jobset else []
-    return [pod for job in jobs for pod in view.controlled_by(job["metadata"].get("uid", ""))]
+    jobs = view.controlled_by(jobset["metadata"].get("uid", ""), "Job") if jobset else []
+    return [pod for job in jobs for pod in view.controlled_by(job["metadata"].get("uid", ""), "Pod")]
 
 
 def is_judged(pod: Raw) -> bool:
@@ -290,6 +290,15 @@ def of_event(raw: Raw, view: View) -> Iterator[Ref]:
         yield from of_jobset(child, view) if child else ()
 
 
+def is_no_news(before: Raw, after: Raw) -> bool:
+    """Whether a change of an object of a job tells nothing of the job: what a PodGroup counts, its pods have told."""
+    if after["kind"] != "PodGroup":
+        return is_bookkeeping(before, after)
+    old, new = before["metadata"], after["metadata"]
+    kept = all(old.get(field) == new.get(field) for field in ("annotations", "labels", "ownerReferences"))
+    return kept and not new.get("deletionTimestamp") and bool(before.get("spec") == after.get("spec"))
+
+
 def named(namespace: str, name: str, view: View) -> Iterator[Ref]:
     """The TrainJob of this name, if there is one."""
     ref = Ref(group_of(API_VERSION), "TrainJob", namespace, name)
@@ -297,17 +306,17 @@ def named(namespace: str, name: str, view: View) -> Iterator[Ref]:
         yield ref
 
 
-def controller(*, elastic_jobset: bool = False, why: Why | None = None) -> Controller:
+def controller(*, elastic_jobset: bool = False, why: Why | None = None, plans: Plans | None = None) -> Controller:
     """The TrainJob controller.
 
     `elastic_jobset` says that JobSet runs with its ElasticJobSet gate, so that templates are resized instead of Jobs;
-    `why` tells in `status.summary` what a job waits for.
+    `why` tells in `status.summary` what a job waits for; `plans` are those of admission, where that is near.
     """
     return Controller(
         name="trainjob",
         group=group_of(API_VERSION),
         kind="TrainJob",
-        reconcile=partial(reconcile, elastic_jobset=elastic_jobset, why=why, plans=Plans()),
+        reconcile=partial(reconcile, elastic_jobset=elastic_jobset, why=why, plans=plans or Plans()),
         owns=(
             (JOBSET_GROUP, "JobSet"),
             ("", "ConfigMap"),
@@ -316,6 +325,7 @@ def controller(*, elastic_jobset: bool = False, why: Why | None = None) -> Contr
             ("scheduling.volcano.sh", "PodGroup"),
             ("autoscaling", "HorizontalPodAutoscaler"),
         ),
+        overlooks=is_no_news,
         watches=(
             (("batch", "Job"), of_jobset),
             (("", "Pod"), of_jobset),

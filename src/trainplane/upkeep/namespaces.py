@@ -122,5 +122,6 @@ NAMESPACES = Controller(
     kind="Namespace",
     reconcile=reconcile,
     watches=tuple(((row.group, row.kind), around) for row in NAMESPACED),
+    turns=True,
 )
 """The controller of namespaces that go."""
