@@ -21,6 +21,8 @@ from trainplane.node.simulated import Size
 from trainplane.simulate import simulate
 
 Raw = dict[str, Any]
+WHOLE = "TRAINPLANE_BENCH_WHOLE"
+"""The environment variable that has the whole queue of the aim run, not a tenth of it."""
 JOBS = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs"
 CLIENTS = 8
 WRITTEN = re.compile(r'trainplane_writes_total{controller="(.*?)",verb="(.*?)",kind="(.*?)"} (\S+)')
@@ -223,7 +225,9 @@ def play(*, jobs: int, nodes: int) -> Queued:
 def running() -> str:
     """Everything about whole clusters: the rows, and the writes of a TrainJob with their reasons."""
     few, many = by_the_clock(jobs=300, nodes=20), by_the_clock(jobs=1000, nodes=100)
-    queue = queued(jobs=1000, nodes=50)
+    whole = bool(os.environ.get(WHOLE))
+    waiting, places, most = (10_000, 500, 120) if whole else (1000, 50, 12)
+    queue = queued(jobs=waiting, nodes=places)
     rows = [
         Row(
             what="300 TrainJobs of two pods each from create to Complete, 20 nodes",
@@ -242,17 +246,17 @@ def running() -> str:
             reached=many.seconds < 40 and many.memory < 250,
         ),
         Row(
-            what="on virtual time, a queue of 1,000 gangs of two on 50 nodes",
+            what=f"on virtual time, a queue of {waiting:,} gangs of two on {places} nodes",
             figure=f"{queue.seconds:.0f} s, {queue.processor:.0f} s of processor time, {queue.memory:.0f} MiB",
-            aim="under 12 s, as 10,000 on 500 in 120 s",
+            aim="under 120 s" if whole else "under 12 s, as 10,000 on 500 in 120 s",
             baseline=f"by the clock it would be {queue.virtual / 60:.0f} min",
             ratio=f"{queue.virtual / queue.seconds:.0f} times as fast",
-            reached=queue.seconds < 12,
+            reached=queue.seconds < most,
         ),
     ]
     short = told("A TrainJob of two pods of no length, of 300 at once,", few.writes, jobs=300, reasons=WRITES)
-    waiting = told("One that waits in the queue of 1,000", queue.writes, jobs=1000, reasons=QUEUED_WRITES)
-    return "\n".join([table(rows), "", *short, "", *waiting])
+    long = told(f"One that waits in the queue of {waiting:,}", queue.writes, jobs=waiting, reasons=QUEUED_WRITES)
+    return "\n".join([table(rows), "", *short, "", *long])
 
 
 def told(
