@@ -1,4 +1,7 @@
-"""The CustomResourceDefinitions of what is served: they can be read and applied again, and never change."""
+"""The CustomResourceDefinitions of what is served: they can be read and applied again, and never change.
+
+What `kubectl apply` notes of its last time is all that is kept, while the cluster runs: it warns where that is missing.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,6 +25,7 @@ from trainplane.cluster.resources import resource_of
 from trainplane.cluster.wire import Request
 
 ROW = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", "", namespaced=False)
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 REVISION = 1
 """They are there before anything else is, and for as long."""
 
@@ -72,7 +76,17 @@ class CustomDefinitions:
             raise Forbidden.of(ROW.resource, str(name), why)
         if asked.verb == "create":
             raise AlreadyExists.of(ROW.resource, name)
-        return found
+        noted = look(sent, "metadata", "annotations", LAST_APPLIED)
+        return found if not isinstance(noted, str) or asked.options.dry_run else self._noted(name, noted)
+
+    def _noted(self, name: str, applied: str) -> Raw:
+        """The definition with what was applied the last time."""
+        old = self._by_name[name]
+        annotations = {**old["metadata"]["annotations"], LAST_APPLIED: applied}
+        new = {**old, "metadata": {**old["metadata"], "annotations": annotations}}
+        self._by_name[name] = new
+        self._all = [new if raw is old else raw for raw in self._all]
+        return new
 
 
 def _established(raw: Raw, now: datetime) -> Raw:
@@ -88,4 +102,5 @@ def _established(raw: Raw, now: datetime) -> Raw:
     versions = [version["name"] for version in raw["spec"]["versions"]]
     status = {"conditions": conditions, "acceptedNames": names, "storedVersions": versions}
     metadata = {**raw["metadata"], "creationTimestamp": made, "resourceVersion": str(REVISION), "generation": 1}
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), LAST_APPLIED: "{}"}
     return {"kind": raw["kind"], **raw, "metadata": metadata, "status": status}
