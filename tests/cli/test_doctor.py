@@ -108,3 +108,9 @@ def test_ctrl_c_removes_the_pods_too(clusters: Clusters) -> None:
         assert measuring.wait(PATIENCE) == 130
         assert "Traceback" not in measuring.stderr.read()
     eventually(lambda: "No resources" in clusters.kubectl("get", "jobsets,pods"), "the removal of the pods")
+
+
+def test_simulated_nodes_have_no_network(clusters: Clusters) -> None:
+    clusters.up("--nodes", "2", "--simulate")
+    said = clusters.refusal("doctor", "network", "--nodes", "2")
+    assert said.startswith("the nodes of this cluster are simulated and have no network; start one with nodes that run")

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 PROBE = Path(__file__).parents[1] / "probe"
 STARTING = 30.0
 """Seconds, beside those that pods wait for each other, that they may take to be placed and started."""
-
+JOINING = 10
+"""How many seconds nodes may take to join."""
+SIMULATED = "simulate.trainplane.dev/node"
+"""The label of nodes on which nothing runs."""
 _NO_TORCH = "; name an image that has torch with --image"
 
 
@@ -74,23 +77,30 @@ async def _enough_nodes(session: Session, asked: "Asked") -> None:
     from trainplane.cluster.errors import Forbidden
 
     kind = next(row for row in KINDS if row.kind == "Node")
-    try:
-        nodes = (await session.client.list(kind)).items
-    except Forbidden:
-        return
-    ready = [
-        node
-        for node in nodes
-        if not look(node, "spec", "unschedulable")
-        and any(
-            each["type"] == "Ready" and each["status"] == "True" for each in look(node, "status", "conditions") or ()
-        )
-    ]
+    # Of a cluster that was just started, the last nodes may be a moment behind.
+    for again in reversed(range(JOINING)):
+        try:
+            nodes = (await session.client.list(kind)).items
+        except Forbidden:
+            return
+        if any(SIMULATED in (look(node, "metadata", "labels") or {}) for node in nodes):
+            real = f"start one with nodes that run pods: trainplane up --nodes {asked.nodes} --name other"
+            raise Refused(f"the nodes of this cluster are simulated and have no network; {real}")
+        ready = [node for node in nodes if _takes_pods(node)]
+        if len(ready) >= asked.nodes or not again:
+            break
+        await asyncio.sleep(1)
     if len(ready) < asked.nodes:
-        there = f"the cluster has {len(ready)} node{'s' * (len(ready) != 1)} that take pods"
+        there = f"the cluster has {len(ready)} {'node that takes' if len(ready) == 1 else 'nodes that take'} pods"
         more = session.server.cluster.command(f"up --nodes {asked.nodes}") if session.server.cluster else ""
         todo = f"start it again with: {more}" if more else "ask for fewer with --nodes"
         raise Refused(f"{there}, and {asked.nodes} are asked for; {todo}")
+
+
+def _takes_pods(node: "Raw") -> bool:
+    from trainplane.api.conditions import is_true
+
+    return not (node.get("spec") or {}).get("unschedulable") and is_true(node.get("status") or {}, "Ready")
 
 
 async def _measured(session: Session, asked: "Asked") -> "tuple[Findings, dict[int, Raw]]":

@@ -280,13 +280,15 @@ def _tell(cluster: Cluster, ready: Ready, *, detached: bool = False) -> None:
     click.echo(f"export KUBECONFIG={shlex.quote(str(cluster.kubeconfig))}")
     sys.stdout.flush()
     stop = f"stop it with {cluster.command('down')}" if detached else "stop it with Ctrl-C"
+    script = f"run a script of yours: {cluster.command('run')} train.py; " if ready.nodes else ""
+    paste = "for kubectl, paste" if script else "paste"
     served = f"{count(ready.kinds, 'kind')} of {count(ready.groups, 'API group')}"
     lines = [
         f"cluster {cluster.name} is ready at {ready.server} ({_since_start():.2f} s); {stop}",
         f"  serves   {served}; {count(ready.objects, 'object')} in {cluster.folder}",
         *([f"  runs     {ready.nodes}"] if ready.nodes else []),
         *(f"  skipped  {note}" for note in ready.notes),
-        "  next     paste the line above into a shell, and there: kubectl api-resources",
+        f"  next     {script}{paste} the line above into a shell, and there: kubectl get trainjobs -A",
     ]
     click.echo("\n".join(lines), err=True)
 
