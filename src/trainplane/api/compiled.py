@@ -67,7 +67,7 @@ def _fill_each(others: Fill | None, items: Fill | None) -> Fill | None:
     if others is not None:
         return lambda value: {name: others(item) for name, item in value.items()}
     if items is not None:
-        return lambda value: [items(item) for item in value]
+        return lambda value: list(map(items, value))
     return None
 
 

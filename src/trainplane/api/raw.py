@@ -13,7 +13,7 @@ def look(value: Any, *path: str | int) -> Any:
     """What is at a path, or None."""
     for step in path:
         # Nearly all are plain, and whatever asks more than this takes three times as long.
-        if value.__class__ is dict or isinstance(value, Mapping):
+        if value.__class__ is dict or (value is not None and isinstance(value, Mapping)):
             value = value.get(step)
         elif isinstance(value, list | tuple) and isinstance(step, int) and step < len(value):
             value = value[step]

@@ -116,7 +116,7 @@ def _container(raw: Raw) -> Raw:
     if raw.get("lifecycle"):
         filled["lifecycle"] = {name: _handler(each) for name, each in raw["lifecycle"].items()}
     if raw.get("env"):
-        filled["env"] = [_env(each) for each in raw["env"]]
+        filled["env"] = [_env(each) if "valueFrom" in each or each.get("value") == "" else each for each in raw["env"]]
     filled["resources"] = raw.get("resources") or {}
     image = raw.get("image") or ""
     last = image.rpartition("/")[2]

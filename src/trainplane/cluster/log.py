@@ -12,7 +12,7 @@ from trainplane.api.meta import Raw
 # Nobody can have written it into an object beforehand, so that it is found exactly once.
 _MARK = os.urandom(16).hex()
 _MARK_BYTES = _MARK.encode()
-_DECODED = 1 << 18
+_DECODED = 1 << 19
 
 
 class Key(NamedTuple):
@@ -79,29 +79,28 @@ class _Decoded:
     """Objects that were decoded, or encoded, a short time ago: others will ask for them soon.
 
     Decoded objects are ten times as large as their text, so only those in the news are worth keeping: of twice so many
-    bytes of text at most.
+    bytes of text at most. They go by the identity of their text, which is kept beside them: to hash it takes as long as
+    to write it.
     """
 
     def __init__(self) -> None:
-        self._new: dict[bytes, Raw] = {}
-        self._older: dict[bytes, Raw] = {}
+        self._new: dict[int, tuple[bytes, Raw]] = {}
+        self._older: dict[int, tuple[bytes, Raw]] = {}
         self._size = 0
 
     def get(self, value: bytes) -> Raw:
         """The object that some JSON stands for."""
-        found = self._new.get(value)
+        found = self._new.get(id(value))
         if found is None:
-            found = self._older.get(value)
-            if found is None:
-                found = orjson.loads(value)
-            self.put(value, found)
-        return found
+            found = self._older.get(id(value)) or (value, orjson.loads(value))
+            self.put(*found)
+        return found[1]
 
     def put(self, value: bytes, obj: Raw) -> None:
         """Let `obj` be what the JSON stands for."""
         if self._size > _DECODED:
             self._older, self._new, self._size = self._new, {}, 0
-        self._new[value] = obj
+        self._new[id(value)] = value, obj
         self._size += len(value)
 
 

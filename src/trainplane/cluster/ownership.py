@@ -149,6 +149,8 @@ def update(
 
 def same_but_for_times(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """Whether a write would change nothing but the times in managedFields: such a write is left out."""
+    if any(name != "metadata" and item is not old.get(name) and item != old.get(name) for name, item in new.items()):
+        return False
     return same(with_entries(old, _timeless(entries_of(old))), with_entries(new, _timeless(entries_of(new))))
 
 

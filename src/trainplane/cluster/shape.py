@@ -172,6 +172,7 @@ def _item(old: Any, index: int) -> Any:
 
 _Fields = dict[str, tuple[Schema, type | None]]
 _KNOWN: dict[int, tuple[Schema, _Fields]] = {}
+_TEXT = frozenset([str])
 
 
 def _fields(schema: Schema) -> _Fields:
@@ -190,9 +191,15 @@ def _plain(schema: Schema) -> type | None:
     return bool if schema.get("type") == "boolean" else None
 
 
-def _is_plain(value: Raw, fields: _Fields) -> bool:
-    """Whether an object holds nothing but text and flags that stay as they are."""
-    return all(item and item.__class__ is fields.get(name, _UNKNOWN)[1] for name, item in value.items())
+@lru_cache(maxsize=1024)
+def _texts(schema: int) -> frozenset[str]:
+    """The fields of an object whose text stays as it is; the schema goes by its identity, as `_fields` knows it."""
+    return frozenset(name for name, (_, plain) in _KNOWN[schema][1].items() if plain is str)
+
+
+def _is_plain(value: Raw, texts: frozenset[str]) -> bool:
+    """Whether an object holds nothing but text that stays as it is."""
+    return texts.issuperset(value) and _TEXT.issuperset(map(type, value.values())) and all(value.values())
 
 
 class _BuiltIn:
@@ -282,9 +289,11 @@ class _BuiltIn:
             raise self._wrong(value)
         kept: list[Any] = []
         items = schema.get("items", {})
-        fields = _fields(items) if "properties" in items and not self._findings.repeated else _NOTHING
+        texts: frozenset[str] = frozenset()
+        if "properties" in items and not self._findings.repeated and _fields(items):
+            texts = _texts(id(items))
         for index, item in enumerate(value):
-            if fields and item.__class__ is dict and _is_plain(item, fields):
+            if texts and item.__class__ is dict and _is_plain(item, texts):
                 kept.append(dict(item))
                 continue
             self.path.append(index)

@@ -6,6 +6,7 @@ What has another shape than its schema says is taken whole too: `mistakes` says 
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,6 +18,7 @@ _NOTHING: Fields = {}
 _ABSENT: Any = object()
 _NO_KEYS = keyed(())
 _SCALARS = frozenset([str, int, float, bool, type(None)])
+_TEXT = frozenset([str])
 _OBJECT = (dict, Mapping)
 """Asking for a Mapping alone takes four times as long where a dict is given, and nearly all are."""
 
@@ -192,6 +194,8 @@ def _whole(value: Any, schema: Schema) -> Fields:
                 _NOTHING if item.__class__ in _SCALARS else _whole(item, below(schema, name) or _NOTHING)
             )
     elif isinstance(value, list) and is_keyed(schema):
+        if (alike := _table(value, schema)) is not None:
+            return alike
         found, twice = _indexed(value, schema)
         items = schema["items"]
         for step, item in found.items():
@@ -199,6 +203,30 @@ def _whole(value: Any, schema: Schema) -> Fields:
     else:
         return _NOTHING
     return node
+
+
+def _table(value: list[Any], schema: Schema) -> Fields | None:
+    """The node of a list whose items hold the same fields, all of them scalars; None where they do not."""
+    keys, items = schema.get(LIST_MAP_KEYS), schema["items"]
+    if keys is None or len(keys) != 1 or value[0].__class__ is not dict or not _is_open(items, value[0]):
+        return None
+    # Long lists are nearly all of this sort, such as a container's variables: no item is looked at in Python.
+    try:
+        shapes = set(map(tuple, value))
+        values = [item.values() for item in value]
+        if len(shapes) != 1 or keys[0] not in value[0] or not _SCALARS.issuperset(map(type, chain(*values))):
+            return None
+        return _rows(keys[0], tuple([item[keys[0]] for item in value]), shapes.pop())
+    except (AttributeError, TypeError):
+        return None
+
+
+@lru_cache(maxsize=512)
+def _rows(key: str, names: tuple[Any, ...], fields: tuple[str, ...]) -> Fields | None:
+    """The node of a list of such items by their names; None where they have no names, or one of them twice."""
+    if not _TEXT.issuperset(map(type, names)) or len(set(names)) < len(names):
+        return None
+    return {HERE: _NOTHING, **{_named(key, name): _flat(fields) for name in names}}
 
 
 @lru_cache(maxsize=4096)
@@ -215,7 +243,7 @@ def _differ(old: Any, new: Any, schema: Schema) -> _Nodes:
     if old is new:
         return None, None, None
     if _is_open(schema, new if new is not None else old) and (old or new):
-        if isinstance(old, Mapping | None) and isinstance(new, Mapping | None):
+        if (old is None or isinstance(old, _OBJECT)) and (new is None or isinstance(new, _OBJECT)):
             return _differ_each(
                 old or _NOTHING, new or _NOTHING, step=field, child=lambda name: below(schema, name) or _NOTHING
             )
@@ -236,17 +264,20 @@ def _differ_each(
 ) -> _Nodes:
     """The nodes of what differs among members; `step` leads to the member of a name, and `child` is its schema."""
     nodes: tuple[Fields, Fields, Fields] = ({}, {}, {})
-    added, removed, _ = nodes
+    added, removed, modified = nodes
     for name, item in new.items():
         before = old.get(name, _ABSENT)
         if before is item:
             continue
         if before is _ABSENT:
             added[step(name)] = _whole(item, child(name))
-            continue
-        for into, node in zip(nodes, _differ(before, item, child(name)), strict=True):
-            if node is not None:
-                into[step(name)] = node
+        elif item.__class__ in _SCALARS and item.__class__ is before.__class__:
+            if item != before:
+                modified[step(name)] = _NOTHING
+        else:
+            for into, node in zip(nodes, _differ(before, item, child(name)), strict=True):
+                if node is not None:
+                    into[step(name)] = node
     for name, item in old.items():
         if name not in new:
             removed[step(name)] = _whole(item, child(name))
