@@ -241,6 +241,30 @@ def test_a_bound_pod_is_waited_for_and_its_wait_is_measured() -> None:
     virtual.run(main())
 
 
+def test_a_condition_is_set_beside_those_that_others_write() -> None:
+    pod = Ref("", "Pod", NAMESPACE, "p")
+    uid = ""
+
+    async def before(made: Cluster) -> None:
+        nonlocal uid
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        found = await made.api.create(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": NAMESPACE}, "spec": spec}
+        )
+        uid = found["metadata"]["uid"]
+        await made.api.set_status(pod, {"conditions": [{"type": "Ready", "status": "True"}]}, uid=uid)
+
+    def tell(raw: Raw, view: View) -> Iterable[Action]:  # noqa: ARG001
+        for _ in range(2):
+            yield Patch(pod, {"status": {"conditions": [{"type": "A", "status": "True"}]}}, uid, "status", keyed=True)
+
+    async def after(made: Cluster) -> None:
+        found = (await made.api.get(pod))["status"]["conditions"]
+        assert sorted(one["type"] for one in found) == ["A", "Ready"]
+
+    settle(always(tell), before=before, after=after)
+
+
 def test_what_was_deleted_is_waited_for() -> None:
     def decide(parent: Raw, view: View) -> Iterable[Action]:  # noqa: ARG001
         child = view.get(CHILD)

@@ -201,13 +201,15 @@ class TestStrays:
         )
         assert {one.uid for one in actions} == {"pod-1-abcde", "pod-2-abcde"}
 
-    def test_a_condition_that_was_there_is_replaced(self) -> None:
+    def test_only_its_own_condition_is_set(self) -> None:
         stray = pod(
             1, conditions=[{"type": "Ready", "status": "False"}, {"type": "DisruptionTarget", "status": "False"}]
         )
-        actions = reconcile(LEADER, View.of(LEADER, stray, NODE), START).actions
-        said = [(one["type"], one["status"]) for one in actions[0].patch["status"]["conditions"]]
-        assert said == [("Ready", "False"), ("DisruptionTarget", "True")]
+        told = reconcile(LEADER, View.of(LEADER, stray, NODE), START).actions[0]
+        assert [(one["type"], one["status"]) for one in told.patch["status"]["conditions"]] == [
+            ("DisruptionTarget", "True")
+        ]
+        assert told.keyed
 
     @pytest.mark.parametrize("nodes", [[], [node()]], ids=["the node is gone", "the node has no such label"])
     def test_nothing_is_deleted_where_the_place_cannot_be_told(self, nodes: list[Raw]) -> None:

@@ -144,8 +144,9 @@ class Actor:
                 return await self._create(action)
             case Apply():
                 return await self._apply(action)
-            case Patch(ref, patch, uid, subresource):
-                return await self._client.patch(ref, ClientPatch.merge(patch), uid=uid, subresource=subresource)
+            case Patch(ref, body, uid, subresource, keyed):
+                patch = ClientPatch.strategic(body) if keyed else ClientPatch.merge(body)
+                return await self._client.patch(ref, patch, uid=uid, subresource=subresource)
             case SetStatus():
                 return await self._set_status(action)
             case Bind(pod, node):

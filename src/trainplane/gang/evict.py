@@ -5,7 +5,6 @@ from datetime import datetime
 
 from trainplane.api.meta import Raw
 from trainplane.api.times import stamp
-from trainplane.gang.fit import Pod
 from trainplane.gang.gangs import Gang
 from trainplane.gang.preempt import Preemption
 from trainplane.reconcile.decision import Action, Delete, Patch, Record
@@ -18,7 +17,7 @@ def evictions(gang: Gang, chosen: Preemption, now: datetime) -> Iterator[Action]
     who = gang.waiting[0].scheduler or "default-scheduler"
     for victim in chosen.victims:
         for pod in victim.pods:
-            yield Patch(pod.ref, {"status": {"conditions": _conditions(pod, who, now)}}, pod.uid, "status")
+            yield Patch(pod.ref, {"status": {"conditions": [_disrupted(who, now)]}}, pod.uid, "status", keyed=True)
             yield Delete(pod.ref, pod.uid)
             yield Record(pod.ref, "Normal", "Preempted", f"Preempted by {gang.name} of priority {gang.priority}")
     for pod, node in chosen.placed:
@@ -26,8 +25,8 @@ def evictions(gang: Gang, chosen: Preemption, now: datetime) -> Iterator[Action]
             yield Patch(pod.ref, {"status": {"nominatedNodeName": node.name}}, pod.uid, "status")
 
 
-def _conditions(pod: Pod, who: str, now: datetime) -> list[Raw]:
-    new = {
+def _disrupted(who: str, now: datetime) -> Raw:
+    return {
         "type": TARGET,
         "status": "True",
         "reason": "PreemptionByScheduler",
@@ -35,4 +34,3 @@ def _conditions(pod: Pod, who: str, now: datetime) -> list[Raw]:
         "lastProbeTime": None,
         "lastTransitionTime": stamp(now),
     }
-    return [*(one for one in (pod.raw.get("status") or {}).get("conditions") or () if one.get("type") != TARGET), new]

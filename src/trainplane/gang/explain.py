@@ -149,8 +149,7 @@ def say(raw: Raw, message: str, now: datetime, *, reason: str = UNSCHEDULABLE) -
         "lastProbeTime": told if since else None,
         "lastTransitionTime": since or told,
     }
-    others = [each for each in (raw.get("status") or {}).get("conditions") or () if each.get("type") != SCHEDULED]
-    patch = Patch(ref, {"status": {"conditions": [*others, new]}}, uid, "status")
+    patch = Patch(ref, {"status": {"conditions": [new]}}, uid, "status", keyed=True)
     return [patch, Record(ref, "Warning", "FailedScheduling", message)] if reason == UNSCHEDULABLE else [patch]
 
 

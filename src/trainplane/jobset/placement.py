@@ -172,7 +172,6 @@ def reconcile(pod: Raw, view: View, now: datetime) -> Decision:
         return NOTHING
     actions: list[Action] = []
     for raw in others:
-        conditions = [one for one in look(raw, "status", "conditions") or () if one["type"] != "DisruptionTarget"]
         told = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -180,8 +179,8 @@ def reconcile(pod: Raw, view: View, now: datetime) -> Decision:
             "message": f"the pod is not in the {topology} of the first pod of its Job, {place}",
             "lastTransitionTime": stamp(now),
         }
-        patch = {"status": {"conditions": [*conditions, told]}}
-        actions.append(Patch(Ref.of(raw), patch, uid_of(raw), subresource="status"))
+        patch = {"status": {"conditions": [told]}}
+        actions.append(Patch(Ref.of(raw), patch, uid_of(raw), subresource="status", keyed=True))
         actions.append(Delete(Ref.of(raw), uid_of(raw)))
     return Decision.of(actions)
 

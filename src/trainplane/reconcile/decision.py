@@ -38,6 +38,11 @@ class Patch(msgspec.Struct, frozen=True):
     patch: Raw
     uid: str
     subresource: str = ""
+    keyed: bool = False
+    """Items of lists are told apart by their keys: a condition is set, and those that others write meanwhile stay.
+
+    That is a strategic merge patch, which only kinds that no CRD defines have.
+    """
 
 
 class Delete(msgspec.Struct, frozen=True):
