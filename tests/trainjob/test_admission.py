@@ -68,6 +68,16 @@ def test_what_admission_has_built_is_there_for_the_controller() -> None:
     assert plans.outline(changed, snapshot.unstamped(found), ALONE) is None
 
 
+def test_what_was_only_tried_is_not_taken_for_the_change_that_follows() -> None:
+    story, plans = Story(runtime(), trainjob()), Plans()
+    found = put(runtime(), ("metadata", "namespace"), "ns")
+    second = put(story.job, ("metadata", "generation"), 2)
+    tried = put(second, ("spec", "labels"), {"team": "a"})
+    plans.build(tried, found, ALONE)
+    assert plans.outline(tried, found, ALONE) is not None
+    assert plans.outline(second, found, ALONE) is None
+
+
 DATASET = {"dataset": {"storageUri": "hf://a/b"}}
 MODEL = {"model": {"storageUri": "hf://a/b"}}
 ENV = "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec"

@@ -1,7 +1,10 @@
 """Plans that were built lately: every change of every pod asks for its TrainJob's again, and it is the same one."""
 
 from collections import OrderedDict
-from typing import Any, NamedTuple, TypeVar
+from hashlib import sha256
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.reconcile.view import Ref
@@ -16,12 +19,14 @@ STILL = frozenset(("JobSet", "PodGroup", "Secret"))
 """Kinds of objects that are left as they are while their TrainJob is not suspended."""
 
 T = TypeVar("T")
+_encoder = msgspec.json.Encoder()
 
 
 class Basis(NamedTuple):
     """All that a Plan is built from."""
 
-    said: tuple[Any, ...]
+    said: bytes
+    """The sum of all that the job says."""
     runtime: Raw
     around: Surroundings
 
@@ -57,7 +62,7 @@ class Plans:
     def build(self, job: Raw, runtime: Raw, around: Surroundings) -> Plan:
         """The Plan of a TrainJob, built anew only where something has changed that it comes from; raises Refused."""
         uid, basis = job["metadata"].get("uid"), basis_of(job, runtime, around)
-        if not uid or basis is None:
+        if not uid:
             return build(job, runtime, around)
         plan = recalled(self._made, uid, basis)
         if plan is None:
@@ -70,16 +75,15 @@ class Plans:
     def outline(self, job: Raw, runtime: Raw, around: Surroundings) -> Outline | None:
         """The outline of a Plan that was built of just this, where it is all that is needed."""
         uid, basis = job["metadata"].get("uid"), basis_of(job, runtime, around)
-        return recalled(self._outlines, uid, basis) if uid and basis is not None else None
+        return recalled(self._outlines, uid, basis) if uid else None
 
 
-def basis_of(job: Raw, runtime: Raw, around: Surroundings) -> Basis | None:
-    """What a Plan comes from; None where nobody could tell whether the job has changed."""
+def basis_of(job: Raw, runtime: Raw, around: Surroundings) -> Basis:
+    """What a Plan comes from."""
     metadata = job["metadata"]
-    generation = metadata.get("generation")
-    # Labels and annotations change without a new generation, and the size may have been brought within bounds.
-    said = (generation, metadata.get("labels"), metadata.get("annotations"), job["spec"].get("trainer"))
-    return Basis(said, runtime, around) if generation else None
+    # Its generation would not do: a change that is refused, or only tried, has that of the one that comes after it.
+    said = (metadata.get("labels"), metadata.get("annotations"), job["spec"])
+    return Basis(sha256(_encoder.encode(said)).digest(), runtime, around)
 
 
 def outline_of(plan: Plan) -> Outline | None:
