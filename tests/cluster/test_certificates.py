@@ -3,6 +3,7 @@
 import ssl
 import stat
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -182,6 +183,13 @@ def test_a_start_finds_what_the_one_before_has_made(folder: Path) -> None:
     )
     assert shown(folder) == first
     assert "PRIVATE" not in repr(first)
+
+
+def test_starts_at_the_same_time_make_one_set(folder: Path) -> None:
+    with ThreadPoolExecutor(4) as many:
+        found = list(many.map(lambda _: shown(folder), range(4)))
+    assert found == [found[0]] * 4
+    assert signed_by(Pair.read(found[0].certificate + found[0].key), made(folder).authority)
 
 
 def test_a_start_renews_what_is_too_old_for_other_names_or_changed(folder: Path) -> None:

@@ -1,7 +1,10 @@
 """A cluster's certificates as its start needs them: their text, without a look inside where one was taken before."""
 
+import fcntl
+import os
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -59,15 +62,27 @@ def credentials(folder: Path, *, name: str, now: datetime, extra_names: Sequence
         # Only here: to load all that certificates need takes longer than the rest of a start that finds them good.
         from trainplane.cluster.certificates import Certificates
 
-        made = Certificates(folder, name=name, now=now, extra_names=extra_names)
-        if read_private(folder / ADMIN_FILE) == made.admin.pem:
-            # In the form that we write it, which is taken apart below.
-            start, end = made.lasting()
-            checked = _Checked(_digest(folder), start.timestamp(), end.timestamp(), frozenset(extra_names))
-            write_private(path, msgspec.json.encode(checked), durable=False)
+        with _alone(folder):
+            made = Certificates(folder, name=name, now=now, extra_names=extra_names)
+            if read_private(folder / ADMIN_FILE) == made.admin.pem:
+                # In the form that we write it, which is taken apart below.
+                start, end = made.lasting()
+                checked = _Checked(_digest(folder), start.timestamp(), end.timestamp(), frozenset(extra_names))
+                write_private(path, msgspec.json.encode(checked), durable=False)
         return Credentials(folder, made.authority.certificate_pem, made.admin.certificate_pem, made.admin.key_pem)
     certificate, mark, key = (read_private(folder / ADMIN_FILE) or b"").partition(_KEY)
     return Credentials(folder, read_private(folder / AUTHORITY_CERTIFICATE_FILE) or b"", certificate, mark + key)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """While no other process makes certificates there: two that start at once must not mix theirs."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def server_context(folder: Path) -> ssl.SSLContext:
