@@ -72,5 +72,6 @@ QUOTA_STATUS = Controller(
         for row in KINDS
         if row.namespaced and row.kind not in (*_UNCOUNTED, "ResourceQuota")
     ),
+    pause=0.2,
 )
 """The controller of what quotas say is used."""
