@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from typing import Any
 
+from trainplane.api.merge import same
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import parse
 from trainplane.api.raw import look
@@ -206,7 +207,7 @@ def _change_causes(spec: Raw, old: Raw, subresource: str) -> Iterator[Cause]:
         if after > before:
             yield invalid("spec.activeDeadlineSeconds", after, "must be less than or equal to previous value")
             return
-    if _fixed(spec, old) != _fixed(old, old):
+    if not same(spec, old) and _fixed(spec, old) != _fixed(old, old):
         yield forbidden("spec", f"{_UPDATE}\n{difference(old, _munged(spec, old), 'PodSpec')}")
 
 
