@@ -9,16 +9,17 @@ from dataclasses import dataclass, field, replace
 
 from trainplane.api.batch import COMPLETION_INDEX
 from trainplane.api.failure import bare
-from trainplane.api.jobset import JOB_INDEX, JOBSET_NAME, REPLICATED_JOB_NAME, RESTART_ATTEMPT
+from trainplane.api.jobset import JOB_INDEX, JOBSET_NAME, JOBSET_UID, REPLICATED_JOB_NAME, RESTART_ATTEMPT
 from trainplane.api.kinds import KINDS
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Client, Happened, Log, Streams
-from trainplane.cluster.errors import ApiError, BadRequest, Expired, NotFound
+from trainplane.cluster.errors import ApiError, BadRequest, Expired, Forbidden, NotFound
 
 POD = next(row for row in KINDS if row.kind == "Pod")
 TRAINJOB = next(row for row in KINDS if row.kind == "TrainJob")
+JOBSET = next(row for row in KINDS if row.kind == "JobSet")
 LONGEST_LINE = 64 * 1024
 """A line that is longer is told in parts."""
 _RANK = re.compile(r"^\[(?:rank|[a-z]+)(\d+)\]: ?")
@@ -70,12 +71,42 @@ class Wanted:
         return not self.ranks or line.place in self.ranks
 
 
+class _Own:
+    """Tells the pods of a job from those that an earlier one of its name has left for a moment."""
+
+    def __init__(self, client: Client, job: Ref) -> None:
+        self._client = client
+        self._job = job
+        self._jobset: str | None = ""
+
+    async def has(self, pod: Raw) -> bool:
+        said = _labels(pod).get(JOBSET_UID, "")
+        if said and self._jobset is not None and said != self._jobset:
+            self._jobset = await self._find()
+        return not said or self._jobset is None or said == self._jobset
+
+    async def _find(self) -> str | None:
+        """The uid of the JobSet that the job has made; "" before it has, None where nobody may know."""
+        try:
+            job = await self._client.get(self._job)
+            if self._job.kind == JOBSET.kind:
+                return str(job["metadata"]["uid"])
+            jobset = await self._client.get(Ref(JOBSET.group, JOBSET.kind, self._job.namespace, self._job.name))
+        except NotFound:
+            return ""
+        except Forbidden:
+            return None
+        owners = [owner.get("uid") for owner in jobset["metadata"].get("ownerReferences") or ()]
+        return str(jobset["metadata"]["uid"]) if job["metadata"]["uid"] in owners else ""
+
+
 async def so_far(
     client: Client, streams: Streams, job: Ref, wanted: Wanted, *, more: Sequence[list[Line]] = ()
 ) -> AsyncIterator[Line]:
     """What a job's pods have written until now, and `more` that has its time, in the order of time; raises ApiError."""
     pods = await client.list(POD, namespace=job.namespace, labels=f"{JOBSET_NAME}={job.name}")
-    asked = [(pod, name) for pod in pods.items if wanted.of_pod(pod) for name in containers(pod)]
+    own = _Own(client, job)
+    asked = [(pod, name) for pod in pods.items if wanted.of_pod(pod) and await own.has(pod) for name in containers(pod)]
     read = await asyncio.gather(*(_all(streams, pod, name, wanted) for pod, name in asked))
     for line in heapq.merge(*read, *more, key=lambda line: line.time):
         yield line if wanted.log.timestamps else replace(line, time="")
@@ -98,6 +129,7 @@ class Following:
         self._streams = streams
         self._job = job
         self._wanted = wanted
+        self._own = _Own(client, job)
         self._queue: asyncio.Queue[Line | None] = asyncio.Queue(maxsize=1000)
         self._begun: set[tuple[str, str, int]] = set()
         self._open = 0
@@ -144,15 +176,17 @@ class Following:
                 async with aclosing(changes):  # type: ignore[type-var]
                     async for change in changes:
                         if change.happened in (Happened.ADDED, Happened.MODIFIED):
-                            self._take(change.object, readers)
+                            await self._take(change.object, readers)
 
     async def _look(self, readers: asyncio.TaskGroup) -> str:
         page = await self._client.list(POD, namespace=self._job.namespace, labels=f"{JOBSET_NAME}={self._job.name}")
         for pod in page.items:
-            self._take(pod, readers)
+            await self._take(pod, readers)
         return page.resource_version
 
-    def _take(self, pod: Raw, readers: asyncio.TaskGroup) -> None:
+    async def _take(self, pod: Raw, readers: asyncio.TaskGroup) -> None:
+        if not await self._own.has(pod):
+            return
         uid = pod["metadata"]["uid"]
         self.pods[uid] = pod
         if not self._wanted.of_pod(pod):
