@@ -47,8 +47,9 @@ def _prose(of: click.Command) -> str:
 
 
 def _options(of: click.Command) -> str:
-    context = click.Context(of, help_option_names=["-h", "--help"])
-    rows = [record for parameter in of.get_params(context) if (record := parameter.get_help_record(context))]
+    context = click.Context(of)
+    # Not the help option, which every verb has, and which click remembers as it was first asked for.
+    rows = [record for parameter in of.params if (record := parameter.get_help_record(context))]
     if not rows:
         return ""
     lines = [f"| `{flags.replace('|', ' or ')}` | {text} |" for flags, text in rows]
