@@ -11,8 +11,11 @@ RARELY = (50_000, 20, 20)
 
 TRIM = 3.0
 """Seconds between two looks at what was freed."""
-LONG = 128 << 10
-"""How long a buffer is that has pages of its own, and gives them back when it is freed."""
+LONG = 512 << 10
+"""How long a buffer is that has pages of its own, and gives them back when it is freed.
+
+Longer than those that TLS reads into: pages of their own for each of them cost a quarter of all reads.
+"""
 _MMAP_THRESHOLD = -3
 
 
