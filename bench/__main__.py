@@ -33,7 +33,7 @@ OPENING = """\
 figures are medians from a machine with 2 cores. Each has its baseline from the same run beside it: between machines
 compare ratios, not figures. No test is timed. Rates count processor time, unless something waits for a disk or for
 another process. Commands are timed by the clock, so on a busy machine their ratios wander; this page was recorded on
-one that had much else to do.
+one that had nothing else to do, but whose pace changed by a quarter within the day.
 """
 STORE = """\
 On the disk that holds temporary files. An acknowledged create is on that disk, so its figure is mostly the disk's."""
