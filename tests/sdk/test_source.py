@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from trainplane.cluster.credentials import credentials
+from trainplane.control import clock
 from trainplane.sdk.source import KEY, MOUNT, Archive, NotShipped, command, configmap, pack
 
 
@@ -45,6 +47,12 @@ def test_the_ignore_file_is_heeded(tmp_path: Path, line: str, left: list[str]) -
     (tmp_path / ".gitignore").write_text("train.py\n", encoding="utf-8")
     (tmp_path / ".trainplaneignore").write_text(line, encoding="utf-8")
     assert [name for name in names(pack(tmp_path)) if not name.startswith(".")] == left
+
+
+def test_keys_stay_behind(tmp_path: Path) -> None:
+    fill(tmp_path, "train.py", ".ssh/id_ed25519", ".kube/config", "lib/pki/names.py", "state/trainplane/q/kubeconfig")
+    credentials(tmp_path / "state/trainplane/q/pki", name="q", now=clock.now())
+    assert names(pack(tmp_path)) == ["lib/pki/names.py", "train.py"]
 
 
 def test_the_same_files_make_the_same_archive(tmp_path: Path) -> None:

@@ -15,7 +15,13 @@ from trainplane.sdk.ignore import Ignore
 
 IGNORE_FILES = (".trainplaneignore", ".gitignore")
 """The first that is there says what stays behind."""
-ALWAYS_IGNORED = (".git/", "__pycache__/", ".venv/", "venv/", "node_modules/", ".ipynb_checkpoints/", "*.pyc")
+ALWAYS_IGNORED = (
+    *(".git/", "__pycache__/", ".venv/", "venv/", "node_modules/", ".ipynb_checkpoints/", "*.pyc"),
+    *(".ssh/", ".gnupg/", ".aws/", ".kube/", ".docker/", ".netrc"),
+)
+"""What nobody wants in a pod, and what nobody wants to be read there when a script lies in a home folder."""
+AUTHORITY = os.path.join("pki", "ca.pem")
+"""The file by which the data of a cluster is known; who has its keys is its administrator."""
 LARGEST = 900_000
 """Bytes of an archive: a ConfigMap holds a megabyte, and its encoding a third more than what goes in."""
 MOST_FILES = 20_000
@@ -120,7 +126,12 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     count = 0
     for root, folders, names in os.walk(folder):
         place = Path(root).relative_to(folder)
-        folders[:] = sorted(name for name in folders if not ignore.matches(str(place / name), is_folder=True))
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not ignore.matches(str(place / name), is_folder=True)
+            and not os.path.lexists(os.path.join(root, name, AUTHORITY))
+        )
         # A link to a folder is a file to us: it is shipped as a link, and what lies behind it is not.
         links = [name for name in folders if (Path(root) / name).is_symlink()]
         for name in (*names, *links):
