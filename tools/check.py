@@ -19,7 +19,7 @@ CHECKS: dict[str, tuple[str, list[str]]] = {
 """Name → the command as a person would type it, and as it is run."""
 FAILED = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 MOST = 3
-"""How many tests that failed beside others get a second hearing; more are no bad luck."""
+"""How many failed tests are looked at once more; more are no bad luck."""
 
 
 def passes(name: str) -> bool:
@@ -28,27 +28,27 @@ def passes(name: str) -> bool:
     print(f"\n{bold(f'== {name}')}  {shown}", flush=True)
     if name == "tests":
         FAILED.unlink(missing_ok=True)
-    if not subprocess.run(command, cwd=ROOT, check=False).returncode:
-        return True
-    return name == "tests" and passes_alone()
+    passed = not subprocess.run(command, cwd=ROOT, check=False).returncode
+    if name == "tests" and not passed:
+        tell_unsteady()
+    return passed
 
 
-def passes_alone() -> bool:
-    """Whether the few tests that failed pass alone: then the machine was in their way, and they are named.
+def tell_unsteady() -> None:
+    """Say whether the few tests that failed pass alone, which helps to find out why; it does not make them pass.
 
-    Real processes, clocks and networks meet a machine that does other things too. What is broken fails again.
+    What fails only now and then is a fault too, often of the product.
     """
     try:
         failed = list(json.loads(FAILED.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return False
+        return
     if not 0 < len(failed) <= MOST:
-        return False
+        return
     print(f"\n{bold('== the same tests again, alone')}", flush=True)
-    if subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", *failed], cwd=ROOT, check=False).returncode:
-        return False
-    print("\n".join((bold("UNSTEADY, failed beside others and passed alone; find out why:"), *failed)))
-    return True
+    again = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", *failed], cwd=ROOT, check=False)
+    if not again.returncode:
+        print("\n".join((bold("UNSTEADY, failed beside others and passed alone; find out why:"), *failed)))
 
 
 def main() -> int:
