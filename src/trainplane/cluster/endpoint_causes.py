@@ -1,13 +1,14 @@
 """What the API server refuses in Endpoints and EndpointSlices."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from trainplane.api.meta import Raw
 from trainplane.cluster.causes import Cause, duplicate, invalid, not_supported, required
 from trainplane.cluster.names import key_faults, label_faults, subdomain_faults, value_faults
 
+RANGE_WORDS = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 ADDRESS_WORDS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 PORT_WORDS = "must be between 1 and 65535, inclusive"
 PROTOCOLS = ("SCTP", "TCP", "UDP")
@@ -21,6 +22,15 @@ def is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_range(text: str) -> bool:
+    """Whether a text is a range of addresses."""
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return "/" in text
 
 
 def faulty(at: str, value: Any, faults: Callable[[str], Iterable[str]]) -> Iterator[Cause]:

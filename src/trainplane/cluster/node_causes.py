@@ -1,16 +1,15 @@
 """What the API server refuses in Nodes."""
 
 from collections.abc import Iterator
-from ipaddress import ip_network
 
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import parse
 from trainplane.api.raw import look
 from trainplane.cluster.causes import Cause, forbidden, invalid, not_supported, required
+from trainplane.cluster.endpoint_causes import RANGE_WORDS, is_range
 from trainplane.cluster.names import key_faults, value_faults
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_RANGE_WORDS = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
 def node_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
@@ -20,8 +19,8 @@ def node_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
         return
     spec = new.get("spec") or {}
     for index, text in enumerate(_ranges(spec)):
-        if not _is_range(text):
-            yield invalid(f"spec.podCIDRs[{index}]", text, _RANGE_WORDS)
+        if not is_range(text):
+            yield invalid(f"spec.podCIDRs[{index}]", text, RANGE_WORDS)
     # Told twice of a change, as the API server judges taints twice then.
     for _ in range(1 if old is None else 2):
         yield from _taint_causes(spec)
@@ -54,11 +53,3 @@ def _amount_causes(new: Raw) -> Iterator[Cause]:
         for resource, amount in (look(new, "status", name) or {}).items():
             if parse(amount) < parse(0):
                 yield invalid(f"status.{name}.{resource}", str(amount), "must be greater than or equal to 0")
-
-
-def _is_range(text: str) -> bool:
-    try:
-        ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return "/" in text

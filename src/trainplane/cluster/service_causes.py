@@ -1,19 +1,17 @@
 """What the API server refuses in Services."""
 
 from collections.abc import Iterator, Mapping
-from ipaddress import ip_network
 from typing import Any
 
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
-from trainplane.cluster.endpoint_causes import ADDRESS_WORDS, PORT_WORDS, is_address
+from trainplane.cluster.endpoint_causes import ADDRESS_WORDS, PORT_WORDS, RANGE_WORDS, is_address, is_range
 from trainplane.cluster.names import key_faults, label_faults, value_faults
 from trainplane.cluster.probe_causes import port_name_faults
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 NODE_PORTS = range(30_000, 32_768)
-_RANGE_WORDS = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _NEAR = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _WORDS = {
@@ -65,8 +63,8 @@ def _outside_causes(spec: Mapping[str, Any], kind: Any) -> Iterator[Cause]:
             yield not_supported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6"))
     ranges = spec.get("loadBalancerSourceRanges") or ()
     for index, text in enumerate(ranges):
-        if not _is_range(text):
-            yield invalid(f"spec.LoadBalancerSourceRanges[{index}]", text, _RANGE_WORDS)
+        if not is_range(text):
+            yield invalid(f"spec.LoadBalancerSourceRanges[{index}]", text, RANGE_WORDS)
     if kind != "LoadBalancer":
         for name in ("loadBalancerSourceRanges", "loadBalancerClass", "allocateLoadBalancerNodePorts"):
             if spec.get(name) is not None:
@@ -78,14 +76,6 @@ def _outside_causes(spec: Mapping[str, Any], kind: Any) -> Iterator[Cause]:
     near = spec.get("trafficDistribution")
     if near is not None and near not in _NEAR:
         yield not_supported("spec.trafficDistribution", near, _NEAR)
-
-
-def _is_range(text: str) -> bool:
-    try:
-        ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return "/" in text
 
 
 def _address_causes(spec: Mapping[str, Any], old: Raw | None) -> Iterator[Cause]:
