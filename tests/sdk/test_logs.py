@@ -1,9 +1,15 @@
 """Every line of a job's output says who wrote it, and only the lines that are wanted are told."""
 
+from pathlib import Path
+
 import pytest
 
+from tests.node import nodes
+from tests.node.nodes import NAMESPACE, Nodes, container, played
+from trainplane.api.jobset import JOBSET_NAME, JOBSET_UID
 from trainplane.api.meta import Raw
-from trainplane.sdk.logs import Line, Wanted, line_of, place, steps_of, writer
+from trainplane.api.ref import Ref
+from trainplane.sdk.logs import Following, Line, Wanted, line_of, place, so_far, steps_of, writer
 
 
 def pod(*containers: str, labels: dict[str, str] | None = None, **annotations: str) -> Raw:
@@ -81,3 +87,29 @@ def test_only_pods_of_the_steps_that_are_wanted_are_read() -> None:
     only = Wanted(steps=frozenset({"data"}))
     assert (only.of_pod(data), only.of_pod(pod())) == (True, False)
     assert steps_of([pod(), data, pod(), {"metadata": {"name": "stranger"}}]) == ["data", "node"]
+
+
+def test_what_an_earlier_job_of_the_name_wrote_is_not_told(tmp_path: Path) -> None:
+    async def play(made: Nodes) -> None:
+        template = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container()]}}}}
+        jobset = await made.create(
+            {
+                "apiVersion": "jobset.x-k8s.io/v1alpha2",
+                "kind": "JobSet",
+                "metadata": {"name": "j", "namespace": NAMESPACE},
+                "spec": {"replicatedJobs": [{"name": "node", "template": template}]},
+            }
+        )
+        for name, uid in (("old", "of-another"), ("new", jobset["metadata"]["uid"])):
+            one = nodes.pod(name, containers=[container(script=f"echo {name}")])
+            one["metadata"]["labels"] = {JOBSET_NAME: "j", JOBSET_UID: uid}
+            await made.create(one)
+            await made.ended(name)
+        job = Ref("jobset.x-k8s.io", "JobSet", NAMESPACE, "j")
+        streams = made.running.streams
+        assert [line.text async for line in so_far(made.api, streams, job, Wanted())] == ["new"]
+        following = Following(made.api, streams, job, Wanted())
+        following.finish()
+        assert [line.text async for line in following.lines()] == ["new"]
+
+    played(tmp_path, play)
