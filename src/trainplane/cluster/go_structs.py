@@ -32,8 +32,8 @@ _TYPES = {
         "ImagePullSecrets?LocalReference Hostname Subdomain SetHostnameAsFQDN? Affinity?Affinity SchedulerName "
         "Tolerations?Toleration HostAliases?HostAlias PriorityClassName Priority? PreemptionPolicy? "
         "DNSConfig?DNSConfig ReadinessGates?ReadinessGate RuntimeClassName? Overhead? EnableServiceLinks? "
-        "TopologySpreadConstraints?SpreadConstraint OS?OS SchedulingGates?LocalReference ResourceClaims? Resources? "
-        "HostnameOverride? SchedulingGroup?"
+        "TopologySpreadConstraints?SpreadConstraint OS?OS SchedulingGates?LocalReference "
+        "ResourceClaims?PodResourceClaim Resources?Resources HostnameOverride? SchedulingGroup?"
     ),
     "Volume": f"Name HostPath?HostPath EmptyDir?EmptyDir {_OTHER_VOLUMES}",
     "HostPath": "Path Type?",
@@ -116,6 +116,7 @@ _TYPES = {
         "MatchLabelKeys?"
     ),
     "OS": "Name",
+    "PodResourceClaim": "Name ResourceClaimName? ResourceClaimTemplateName?",
     "PodFailurePolicy": "Rules?FailureRule",
     "FailureRule": "Action OnExitCodes?ExitCodes OnPodConditions?PodCondition",
     "ExitCodes": "ContainerName? Operator Values?",

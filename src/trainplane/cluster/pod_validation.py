@@ -11,10 +11,12 @@ from trainplane.api.meta import Raw
 from trainplane.api.quantity import parse
 from trainplane.api.raw import look
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
-from trainplane.cluster.container_causes import container_causes
+from trainplane.cluster.container_causes import Around, container_causes
+from trainplane.cluster.ephemeral_causes import ephemeral_causes, ephemeral_change_causes
 from trainplane.cluster.go_structs import difference
 from trainplane.cluster.names import label_faults, subdomain_faults
 from trainplane.cluster.placement_causes import placement_causes
+from trainplane.cluster.resource_causes import claim_causes
 from trainplane.cluster.security_causes import profile_causes
 from trainplane.cluster.volume_causes import volume_causes
 
@@ -56,14 +58,19 @@ def pod_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
 
 def spec_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
     """What is wrong with a pod's spec, which stands at a path."""
-    volumes = [each.get("name") for each in spec.get("volumes") or ()]
-    yield from volume_causes(spec.get("volumes") or (), f"{at}.volumes")
-    seen: set[str] = set()
+    volumes: dict[str, Mapping[str, Any]] = {}
+    yield from volume_causes(spec.get("volumes") or (), f"{at}.volumes", good=volumes)
+    claims = spec.get("resourceClaims") or ()
+    yield from claim_causes(claims, f"{at}.resourceClaims")
+    names = [each["name"] for each in claims if each.get("name")]
+    around = Around(volumes, claims=names, grace=spec.get("terminationGracePeriodSeconds"))
     if not spec.get("containers"):
         yield required(f"{at}.containers")
     for kind in ("containers", "initContainers", "ephemeralContainers"):
         for index, container in enumerate(spec.get(kind) or ()):
-            yield from container_causes(container, f"{at}.{kind}[{index}]", volumes=volumes, seen=seen)
+            yield from container_causes(container, f"{at}.{kind}[{index}]", around)
+    if spec.get("ephemeralContainers"):
+        yield from ephemeral_causes(spec, at)
     policy = spec.get("restartPolicy")
     if policy not in (None, "Always", "OnFailure", "Never"):
         yield not_supported(f"{at}.restartPolicy", policy, ("Always", "OnFailure", "Never"))
@@ -188,7 +195,7 @@ def _status_causes(status: Mapping[str, Any]) -> Iterator[Cause]:
 
 def _change_causes(spec: Raw, old: Raw, subresource: str) -> Iterator[Cause]:
     if subresource == "ephemeralcontainers":
-        yield from _ephemeral_causes(spec, old)
+        yield from ephemeral_change_causes(spec, old)
         return
     for kind in ("containers", "initContainers"):
         if len(spec.get(kind) or ()) != len(old.get(kind) or ()):
@@ -235,11 +242,3 @@ def _fixed(spec: Raw, old: Raw) -> str:
         kept.pop("nodeSelector", None)
     missing = [each for each in old.get("tolerations") or () if each not in (spec.get("tolerations") or ())]
     return json.dumps([kept, missing], sort_keys=True)
-
-
-def _ephemeral_causes(spec: Raw, old: Raw) -> Iterator[Cause]:
-    names = [each.get("name") for each in spec.get("ephemeralContainers") or ()]
-    for each in old.get("ephemeralContainers") or ():
-        if each.get("name") not in names:
-            words = f'existing ephemeral containers "{each.get("name")}" may not be removed\n'
-            yield forbidden("spec.ephemeralContainers", words)

@@ -50,8 +50,8 @@ def probe_causes(probe: Part, at: str, *, kind: str) -> Iterator[Cause]:
             yield invalid(f"{at}.terminationGracePeriodSeconds", grace, "must be greater than 0")
 
 
-def handler_causes(raw: Part, at: str) -> Iterator[Cause]:
-    """What is wrong with what a probe or a hook does."""
+def handler_causes(raw: Part, at: str, *, grace: int | None = None) -> Iterator[Cause]:
+    """What is wrong with what a probe or a hook does; `grace` is how long a pod has to end."""
     given = [kind for kind in _HANDLERS if raw.get(kind) is not None]
     if not given:
         yield required(at, "must specify a handler type")
@@ -64,6 +64,11 @@ def handler_causes(raw: Part, at: str) -> Iterator[Cause]:
         if kind in ("httpGet", "tcpSocket", "grpc"):
             port = raw[kind].get("port")
             yield from _port(0 if port is None else port, f"{where}.port")
+        if kind == "sleep" and grace is not None:
+            seconds = raw[kind].get("seconds") or 0
+            if not 0 <= seconds <= grace:
+                words = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+                yield invalid(where, seconds, words)
         if kind == "httpGet":
             scheme = raw[kind].get("scheme")
             if scheme not in (None, "HTTP", "HTTPS"):

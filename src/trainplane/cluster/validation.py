@@ -19,8 +19,8 @@ from trainplane.cluster.causes import (
     required,
     too_long,
 )
-from trainplane.cluster.container_causes import CONFIG_KEY, CONFIG_KEY_WORDS
 from trainplane.cluster.endpoint_causes import endpoints_causes, slice_causes
+from trainplane.cluster.env_causes import config_key_faults
 from trainplane.cluster.event_causes import event_causes
 from trainplane.cluster.go_structs import difference
 from trainplane.cluster.job_validation import job_causes
@@ -63,12 +63,8 @@ def kind_causes(row: Kind, new: Raw, old: Raw | None, *, subresource: str = "") 
 
 def _key_causes(names: Iterable[str], at: str) -> Iterator[Cause]:
     for name in names:
-        if name in (".", ".."):
-            yield invalid(f"{at}[{name}]", name, f"must not be '{name}'")
-        elif len(name) > 253:
-            yield invalid(f"{at}[{name}]", name, "must be no more than 253 characters")
-        elif not CONFIG_KEY.match(name):
-            yield invalid(f"{at}[{name}]", name, CONFIG_KEY_WORDS)
+        for fault in config_key_faults(name):
+            yield invalid(f"{at}[{name}]", name, fault)
 
 
 def _config_map(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:

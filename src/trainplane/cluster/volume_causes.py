@@ -1,44 +1,45 @@
 """What the API server refuses in the volumes of pods."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from trainplane.api.quantity import QuantityError, parse
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
+from trainplane.cluster.env_causes import field_causes, share_causes
 from trainplane.cluster.names import label_faults, subdomain_faults
+from trainplane.cluster.paths import file_faults
 
 _MODES = "must be a number between 0 and 0777 (octal), both inclusive"
 _HOST_TYPES = (*("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"),)
 _SHORTEST_TOKEN = 600
 _PROJECTED = ("configMap", "downwardAPI", "secret", "serviceAccountToken")
-_FIELD_PATHS = re.compile(
-    r"metadata\.(name|namespace|uid|labels|annotations|(labels|annotations)\['[^']+'\])"
-    r"|spec\.(nodeName|serviceAccountName)|status\.(hostIPs?|podIPs?)\Z"
-)
 Source = Mapping[str, Any]
 
 
-def volume_causes(volumes: Iterable[Source], at: str) -> Iterator[Cause]:
-    """What is wrong with volumes that stand at a path."""
-    seen: set[str] = set()
+def volume_causes(volumes: Iterable[Source], at: str, *, good: dict[str, Source] | None = None) -> Iterator[Cause]:
+    """What is wrong with volumes that stand at a path; those that nothing is wrong with are put into `good` by name."""
+    seen: dict[str, Source] = good if good is not None else {}
     for index, volume in enumerate(volumes):
-        where = f"{at}[{index}]"
-        for source in [name for name in volume if name != "name"][1:]:
-            yield forbidden(f"{where}.{source}", "may not specify more than 1 volume type")
-        name = volume.get("name") or ""
-        if not name:
-            yield required(f"{where}.name")
-        elif faults := list(label_faults(name)):
-            for fault in faults:
-                yield invalid(f"{where}.name", name, fault)
-        elif name in seen:
-            yield duplicate(f"{where}.name", name)
-        if len(volume) <= 2:
-            seen.add(name)
-        for kind, check in _SOURCES.items():
-            if isinstance(volume.get(kind), Mapping):
-                yield from check(volume[kind], f"{where}.{kind}")
+        found = list(_causes_of_one(volume, f"{at}[{index}]", seen))
+        yield from found
+        if not found:
+            seen[volume["name"]] = volume
+
+
+def _causes_of_one(volume: Source, at: str, seen: Mapping[str, Source]) -> Iterator[Cause]:
+    name = volume.get("name") or ""
+    for source in [each for each in volume if each != "name"][1:]:
+        yield forbidden(f"{at}.{source}", "may not specify more than 1 volume type")
+    for kind, check in _SOURCES.items():
+        if isinstance(volume.get(kind), Mapping):
+            yield from check(volume[kind], f"{at}.{kind}")
+    if not name:
+        yield required(f"{at}.name")
+    elif faults := list(label_faults(name)):
+        for fault in faults:
+            yield invalid(f"{at}.name", name, fault)
+    elif name in seen:
+        yield duplicate(f"{at}.name", name)
 
 
 def volume_warnings(volumes: Iterable[Source]) -> Iterator[str]:
@@ -47,21 +48,6 @@ def volume_warnings(volumes: Iterable[Source]) -> Iterator[str]:
         sources = (volume.get("projected") or {}).get("sources") or ()
         if any(not any(source.get(kind) is not None for kind in _PROJECTED) for source in sources):
             yield f'volume "{volume.get("name")}" (Projected) has no sources provided'
-
-
-def path_faults(path: str) -> Iterator[str]:
-    """What is wrong with a path that goes from one place to another below it."""
-    if path.startswith("/"):
-        yield "must be a relative path"
-    if ".." in path.split("/"):
-        yield "must not contain '..'"
-
-
-def _file_faults(path: str) -> Iterator[str]:
-    """What is wrong with the path of a file in a volume; names that begin so are those of the node."""
-    yield from path_faults(path)
-    if path.startswith("..") and not path.startswith("../"):
-        yield "must not start with '..'"
 
 
 def _empty_dir(source: Source, at: str) -> Iterator[Cause]:
@@ -98,7 +84,7 @@ def _items(source: Source, at: str) -> Iterator[Cause]:
             yield required(f"{where}.key")
         if not path:
             yield required(f"{where}.path")
-        for fault in _file_faults(path):
+        for fault in file_faults(path):
             yield invalid(f"{where}.path", path, fault)
         yield from _mode(item, where, "mode")
 
@@ -132,20 +118,14 @@ def _downward_items(source: Source, at: str) -> Iterator[Cause]:
         path = item.get("path") or ""
         if not path:
             yield required(f"{at}.path")
-        for fault in _file_faults(path):
+        for fault in file_faults(path):
             yield invalid(f"{at}.path", path, fault)
         if item.get("fieldRef") is None and item.get("resourceFieldRef") is None:
             yield required(at, "one of fieldRef and resourceFieldRef is required")
-        field, resource = item.get("fieldRef"), item.get("resourceFieldRef")
-        if field is not None and not field.get("fieldPath"):
-            yield required(f"{at}.fieldRef.fieldPath")
-        elif field is not None and not _FIELD_PATHS.match(field["fieldPath"]):
-            words = f"error converting fieldPath: field label not supported: {field['fieldPath']}"
-            yield invalid(f"{at}.fieldRef.fieldPath", field["fieldPath"], words)
-        if resource is not None:
-            missing = [name for name in ("containerName", "resource") if not resource.get(name)]
-            for name in missing[:1]:
-                yield required(f"{at}.resourceFieldRef.{name}")
+        if item.get("fieldRef") is not None:
+            yield from field_causes(item["fieldRef"], f"{at}.fieldRef", files=True)
+        if item.get("resourceFieldRef") is not None:
+            yield from share_causes(item["resourceFieldRef"], f"{at}.resourceFieldRef", files=True)
         yield from _mode(item, at, "mode")
 
 
@@ -174,7 +154,7 @@ def _token(token: Source, at: str, *, whole: str) -> Iterator[Cause]:
         yield invalid(f"{at}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
     if not path:
         yield required(f"{whole}.path")
-    for fault in _file_faults(path):
+    for fault in file_faults(path):
         yield invalid(f"{whole}.path", path, fault)
 
 
