@@ -44,6 +44,15 @@ class Memory(NamedTuple):
     changes: tuple[Step, ...] = ()
 
 
+class Limits(NamedTuple):
+    """The size that a target has, the bounds that it is held in, and the rules for its pace, where any are given."""
+
+    current: int
+    low: int
+    high: int
+    behavior: Mapping[str, Any] | None
+
+
 class Paced(NamedTuple):
     """A size that may be taken now, and what held it back: reasons and sentences of two conditions."""
 
@@ -82,8 +91,14 @@ def _step(pair: Any) -> Step:
     return Step(moment(when), int(size))
 
 
-def remembered(memory: Memory, *, recommended: int, change: int, behavior: Mapping[str, Any], now: datetime) -> Memory:
-    """The memory after one more look; what no window or period reaches any more is forgotten."""
+def remembered(
+    memory: Memory, *, recommended: int | None, change: int, behavior: Mapping[str, Any], now: datetime
+) -> Memory:
+    """The memory after one more look; what no window or period reaches any more is forgotten.
+
+    A look that goes by the bounds alone recommends nothing.
+    """
+    recommended = memory.last if recommended is None else recommended
     both = [rules(behavior, up=up) for up in (True, False)]
     window = max(int(one["stabilizationWindowSeconds"]) for one in both)
     period = max((int(policy["periodSeconds"]) for one in both for policy in one["policies"]), default=0)
@@ -96,11 +111,9 @@ def remembered(memory: Memory, *, recommended: int, change: int, behavior: Mappi
     )
 
 
-def pace(
-    wanted: int, *, current: int, low: int, high: int, behavior: Mapping[str, Any], memory: Memory, now: datetime
-) -> Paced:
+def pace(wanted: int, *, limits: Limits, memory: Memory, now: datetime) -> Paced:
     """The size that may be taken now on the way to the wanted one."""
-    steady = stabilized(wanted, current=current, behavior=behavior, memory=memory, now=now)
+    steady = stabilized(wanted, limits=limits, memory=memory, now=now)
     if steady == wanted:
         able = ("ReadyForNewScale", "recommended size matches current size")
     elif steady > wanted:
@@ -113,51 +126,62 @@ def pace(
             "ScaleUpStabilized",
             "recent recommendations were lower than current one, applying the lowest recent recommendation",
         )
-    bounded = limited(steady, current=current, low=low, high=high, behavior=behavior, memory=memory, now=now)
-    return Paced(bounded[0], able, bounded[1])
+    replicas, reason = limited(steady, limits=limits, memory=memory, now=now)
+    return Paced(replicas, able, ("False" if reason == WITHIN else "True", reason, SENTENCES[reason]))
 
 
-def stabilized(wanted: int, *, current: int, behavior: Mapping[str, Any], memory: Memory, now: datetime) -> int:
-    """The wanted size, held back by what was wanted within the windows: the lowest on the way up, the highest down."""
+WITHIN = "DesiredWithinRange"
+SENTENCES = {
+    "ScaleUpLimit": "the desired replica count is increasing faster than the maximum scale rate",
+    "ScaleDownLimit": "the desired replica count is decreasing faster than the maximum scale rate",
+    "TooManyReplicas": "the desired replica count is more than the maximum replica count",
+    "TooFewReplicas": "the desired replica count is less than the minimum replica count",
+    WITHIN: "the desired count is within the acceptable range",
+}
+"""The reasons of the ScalingLimited condition, in words."""
+
+
+def stabilized(wanted: int, *, limits: Limits, memory: Memory, now: datetime) -> int:
+    """The wanted size, held back by what was wanted within the windows: the lowest on the way up, the highest down.
+
+    Without rules of its own an autoscaler takes the highest of the usual window as it is, even beyond its size.
+    """
     recent = [*memory.past, Step(now, memory.last)]
+    behavior = limits.behavior or {}
 
     def within(up: bool) -> list[int]:
         seconds = int(rules(behavior, up=up)["stabilizationWindowSeconds"])
         cutoff = now - timedelta(seconds=seconds)
         return [wanted, *(one.size for one in recent if one.when > cutoff)] if seconds else [wanted]
 
-    return max(min(current, max(within(up=False))), min(within(up=True)))
+    if limits.behavior is None:
+        return max(within(up=False))
+    return max(min(limits.current, max(within(up=False))), min(within(up=True)))
 
 
-def limited(
-    wanted: int, *, current: int, low: int, high: int, behavior: Mapping[str, Any], memory: Memory, now: datetime
-) -> tuple[int, tuple[str, str, str]]:
-    """The wanted size within the bounds and as far as the policies let it go, and the ScalingLimited condition."""
-    if wanted > current:
-        limit = max(current, up_limit(current, rules(behavior, up=True), memory, now))
-        if wanted > min(high, limit):
-            if limit < high:
-                return limit, (
-                    "True",
-                    "ScaleUpLimit",
-                    "the desired replica count is increasing faster than the maximum scale rate",
-                )
-            return high, ("True", "TooManyReplicas", "the desired replica count is more than the maximum replica count")
+def limited(wanted: int, *, limits: Limits, memory: Memory, now: datetime) -> tuple[int, str]:
+    """The wanted size within the bounds and as far as the policies let it go, and the reason of ScalingLimited."""
+    current, low, high, behavior = limits
+    fastest = quickest = 0
+    if behavior is None:
+        fastest = max(2 * current, UNRULED)
+    elif wanted > current:
+        fastest = max(current, up_limit(current, rules(behavior, up=True), memory, now))
     elif wanted < current:
-        limit = min(current, down_limit(current, rules(behavior, up=False), memory, now))
-        if wanted < max(low, limit):
-            if limit > low:
-                return limit, (
-                    "True",
-                    "ScaleDownLimit",
-                    "the desired replica count is decreasing faster than the maximum scale rate",
-                )
-            return low, ("True", "TooFewReplicas", "the desired replica count is less than the minimum replica count")
+        quickest = min(current, down_limit(current, rules(behavior, up=False), memory, now))
+    if fastest and wanted > min(high, fastest):
+        return (fastest, "ScaleUpLimit") if fastest < high else (high, "TooManyReplicas")
+    if quickest > low and wanted < quickest:
+        return quickest, "ScaleDownLimit"
     if wanted > high:
-        return high, ("True", "TooManyReplicas", "the desired replica count is more than the maximum replica count")
+        return high, "TooManyReplicas"
     if wanted < low:
-        return low, ("True", "TooFewReplicas", "the desired replica count is less than the minimum replica count")
-    return wanted, ("False", "DesiredWithinRange", "the desired count is within the acceptable range")
+        return low, "TooFewReplicas"
+    return wanted, WITHIN
+
+
+UNRULED = 4
+"""The size that an autoscaler without rules of its own may reach at once, or twice what it has where that is more."""
 
 
 def up_limit(current: int, rule: Raw, memory: Memory, now: datetime) -> int:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from trainplane.api.conditions import condition
 from trainplane.api.core import FAILED, PENDING, READY
 from trainplane.api.meta import Raw
-from trainplane.api.quantity import Amount, parse
+from trainplane.api.quantity import Amount, Form, parse
 from trainplane.api.raw import look
 from trainplane.api.requests import requests
 from trainplane.api.times import moment
@@ -22,6 +22,7 @@ READINESS_DELAY = timedelta(seconds=30)
 """A pod that turned unready within this time of its start was never ready yet."""
 DEFAULT_WINDOW = timedelta(seconds=30)
 CPU = "cpu"
+MEMORY = "memory"
 
 
 class NoMetric(Exception):
@@ -71,18 +72,18 @@ def propose(
     target: Target, *, pods: list[Raw], metrics: Mapping[str, Raw], current: int, tolerance: Tolerance, now: datetime
 ) -> Proposal:
     """The replicas that a target asks for; `pods` are those behind the scale, `metrics` their PodMetrics by name."""
-    if not pods:
-        raise NoMetric("no pods are behind the scale yet; it is looked at again when there are")
+    if not metrics:
+        raise NoMetric(
+            f"unable to get metrics for resource {target.resource}: no metrics returned from resource metrics API"
+        )
     used = {name: use for name, raw in metrics.items() if (use := usage(raw, target)) is not None}
     groups = grouped(pods, target.resource, metrics=metrics, used=used, now=now)
     if not groups.ready:
-        raise NoMetric(
-            f"no figures of {target.resource} for any of {len(pods)} pods that is ready; "
-            "see that metrics of pods are reported"
-        )
+        raise NoMetric("did not receive metrics for targeted pods (pods might be unready)")
     asked = None if target.utilization is None else requested(pods, target)
     first = ratio(groups.ready, asked, target)
-    average = Amount(sum(groups.ready.values()) // len(groups.ready) * 10**6)
+    form = Form.BINARY if target.resource == MEMORY else Form.DECIMAL
+    average = Amount(sum(groups.ready.values()) // len(groups.ready) * 10**6, form)
     seen = None if asked is None else utilization(groups.ready, asked)
     return Proposal(rescaled(groups, asked, target, first=first, current=current, tolerance=tolerance), seen, average)
 
@@ -128,7 +129,7 @@ def utilization(figures: Mapping[str, int], asked: Mapping[str, int]) -> int:
     """Use in percent of what is requested."""
     total = sum(asked.get(name, 0) for name in figures)
     if total == 0:
-        raise NoMetric("the pods that are measured request nothing; set requests, or use an AverageValue target")
+        raise NoMetric("no metrics returned matched known pods")
     return sum(figures.values()) * 100 // total
 
 
@@ -209,9 +210,8 @@ def requested(pods: Iterable[Raw], target: Target) -> dict[str, int]:
             amount = requests(container).get(target.resource)
             if amount is None:
                 raise NoMetric(
-                    f"the container {container.get('name')} of the pod {pod['metadata']['name']} does not say how much "
-                    f"{target.resource} it requests; set resources.requests.{target.resource}, "
-                    "or use an AverageValue target"
+                    f"missing request for {target.resource} in container {container.get('name')} "
+                    f"of Pod {pod['metadata']['name']}"
                 )
             total += amount.milli()
         asked[str(pod["metadata"]["name"])] = total
