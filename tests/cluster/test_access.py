@@ -319,7 +319,7 @@ def test_the_three_roles_of_training_have_no_more_than_they_need(asked: str, gro
 
 def test_acting_as_another_needs_leave_for_the_name_and_each_group() -> None:
     asked = Attributes("list", "configmaps", namespace="ml")
-    refused = impersonation_refused(SAM, asked, name="admin", roles=granted())
+    refused = impersonation_refused(SAM, asked, whom=User("admin"), roles=granted())
     assert refused is not None
     assert forbidden(SAM, refused).endswith(
         'cannot impersonate-on:user-info:list resource "configmaps" in API group "" in the namespace "ml"'
@@ -328,8 +328,11 @@ def test_acting_as_another_needs_leave_for_the_name_and_each_group() -> None:
         cluster_roles=[role("r", rule("impersonate", "users", names="bob"), namespace="")],
         cluster_role_bindings=[binding("r", "ClusterRole", SAM_SUBJECT, "")],
     )
-    assert impersonation_refused(SAM, asked, name="bob", roles=leave) is None
-    assert impersonation_refused(SAM, asked, name="eve", roles=leave) is not None
-    assert impersonation_refused(SAM, asked, name="bob", groups=("g",), roles=leave) is not None
-    assert impersonated("bob", ("g1",)).groups == ("g1", "system:authenticated")
-    assert impersonated("system:serviceaccount:ml:sam") == SAM
+    assert impersonation_refused(SAM, asked, whom=User("bob"), roles=leave) is None
+    assert impersonation_refused(SAM, asked, whom=User("eve"), roles=leave) is not None
+    assert impersonation_refused(SAM, asked, whom=User("bob", ("g",)), roles=leave) is not None
+    assert impersonation_refused(SAM, asked, whom=User("bob", uid="1"), roles=leave) is not None
+    more = User("bob", extra=(("scopes", ("all",)),))
+    assert impersonation_refused(SAM, asked, whom=more, roles=leave) is not None
+    assert impersonated(User("bob", ("g1",))).groups == ("g1", "system:authenticated")
+    assert impersonated(User("system:serviceaccount:ml:sam")) == SAM

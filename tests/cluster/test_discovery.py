@@ -55,11 +55,29 @@ def test_resource_lists_are_a_real_servers(fact: dict[str, Any]) -> None:
     assert {key: ours[key] for key in ours if key != "resources"} == {
         key: value for key, value in fact["list"].items() if key != "resources"
     }
-    entries = {entry["name"]: entry for entry in ours["resources"]}
+    entries = {
+        entry["name"]: {key: value for key, value in entry.items() if key != "storageVersionHash"}
+        for entry in ours["resources"]
+    }
     for expected in fact["list"]["resources"]:
         plural, _, part = expected["name"].partition("/")
         if plural != "customresourcedefinitions" and part not in NOT_SERVED:
             assert entries[expected["name"]] == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "hash_"),
+    [
+        ("/api/v1", "configmaps", "qFsyl6wFWjQ="),
+        ("/apis/coordination.k8s.io/v1", "leases", "gqkMMb/YqFM="),
+        ("/apis/events.k8s.io/v1", "events", "r2yiGXH7wu8="),
+        ("/apis/jobset.x-k8s.io/v1alpha2", "jobsets", "KpiKgyjBCag="),
+        ("/apis/authorization.k8s.io/v1", "subjectaccessreviews", None),
+    ],
+)
+def test_what_a_kind_is_stored_as_is_told_as_a_real_server_tells_it(path: str, name: str, hash_: str | None) -> None:
+    entry = next(entry for entry in read(path)["resources"] if entry["name"] == name)
+    assert entry.get("storageVersionHash") == hash_
 
 
 def test_every_served_kind_is_discovered_both_ways() -> None:

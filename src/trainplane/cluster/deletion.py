@@ -1,6 +1,6 @@
 """Deleting objects: preconditions, grace, finalizers, and what becomes of what they own."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -44,17 +44,13 @@ class Deletion:
                 return answer
         raise Conflict.of(call.asked.resource, call.name)
 
-    async def delete_collection(
-        self, call: Call, options: DeleteOptions, *, chosen: Callable[[], list[Stored]]
-    ) -> list[Stored]:
-        """Delete every object that is chosen; returns them as they were."""
-        found = chosen()
+    async def delete_collection(self, call: Call, options: DeleteOptions, found: Sequence[Stored]) -> None:
+        """Delete every object that was found."""
         for stored in found:
             for _ in range(TRIES):
                 current = self._ground.find(stored.key)
                 if current is None or await self._delete(call.row, current, options):
                     break
-        return found
 
     async def _delete(self, row: Kind, stored: Stored, options: DeleteOptions) -> Answer | None:
         """The answer, or None where somebody else was faster."""

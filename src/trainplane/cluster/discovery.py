@@ -1,6 +1,7 @@
 """What the API says of itself: groups, versions and resources, in the old documents and the aggregated ones."""
 
 import hashlib
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -175,7 +176,7 @@ def _entries(row: Resource) -> Iterable[Raw]:
         "kind": row.kind,
         "verbs": row.verbs,
     }
-    yield {**entry, **_names(row)}
+    yield {**entry, **_names(row), **_stored_as(row)}
     for part in row.subresources:
         foreign = {"group": part.group, "version": part.version} if part.group else {}
         yield {
@@ -220,3 +221,12 @@ def _response_kind(row: Resource, kind: str) -> Raw:
 def _names(row: Resource) -> Raw:
     names: Raw = {"shortNames": row.short_names} if row.short_names else {}
     return names | ({"categories": row.categories} if row.categories else {})
+
+
+def _stored_as(row: Resource) -> Raw:
+    """What tells whether two servers store a kind alike; what is not stored has none."""
+    if "get" not in row.verbs or row.group == "metrics.k8s.io":
+        return {}
+    group = "" if row.group == "events.k8s.io" else row.group
+    digest = hashlib.sha256(f"{group}/{row.version}/{row.kind}".encode()).digest()
+    return {"storageVersionHash": b64encode(digest[:8]).decode()}

@@ -34,6 +34,8 @@ class ApiError(Exception):
         self.http = code or self.code
         """The code of the answer: the kind of error's own, unless a webhook chose another."""
         self.why = self.reason if reason is None else reason
+        self.warnings: tuple[str, ...] = ()
+        """What a client is told beside the refusal."""
 
     def status(self) -> Raw:
         """The Status that tells a client of it."""

@@ -76,6 +76,14 @@ def answer_form(accept: str | None, forms: tuple[Form, ...] = OBJECT_FORMS, *, c
     raise NotAcceptable.form() if understood or custom else NotAcceptable.media()
 
 
+def refusal_media(accept: str | None) -> str:
+    """The media type of a refusal: YAML to whoever asks for that, JSON to everybody else."""
+    try:
+        return answer_form(accept).media
+    except NotAcceptable:
+        return JSON
+
+
 def body_form(content_type: str) -> str:
     """The media type to read a body of a create, an update or a delete in; raises UnsupportedMediaType."""
     media = media_type(content_type) or JSON

@@ -52,6 +52,8 @@ _OPEN = "'('"
 _NO_NUMBER = re.compile("'(.*)' is not a whole number")
 _NOT_BASE64 = re.compile("[^A-Za-z0-9_-]")
 _PAGES = "meta.k8s.io/v1"
+_LONGEST_VERSION = 40
+"""How many digits of a resourceVersion are read."""
 _OWN_WORDS = (
     ("", "Pod"),
     ("", "Node"),
@@ -193,7 +195,10 @@ class Reads:
                 raise BadRequest("specifying resource version is not allowed when using continue")
             start, revision = _opened(options.continue_)
         elif options.resource_version:
-            revision = await self._awaited(options)
+            try:
+                revision = await self._awaited(options)
+            except BadRequest as error:
+                raise BadRequest(f"invalid resource version: {error.message}") from None
         exact = bool(options.continue_ and revision >= 0) or options.resource_version_match == "Exact"
         # A page at a revision is of that revision, though nothing was said of how to match it.
         exact = exact or bool(options.limit > 0 and revision > 0 and not options.resource_version_match)
@@ -220,8 +225,8 @@ class Reads:
     async def _awaited(self, options: Options) -> int:
         """The revision that a list asks for, once it is there; raises Timeout."""
         text, store = options.resource_version, self._ground.store
-        if not text.isdigit():
-            raise BadRequest(_version_words(text))
+        if fault := _version_fault(text):
+            raise BadRequest(_version_words(text, fault))
         version = int(text)
         deadline = asyncio.get_running_loop().time() + FUTURE_WAIT
         while version > store.revision:
@@ -235,8 +240,8 @@ class Reads:
         options = call.options
         selected = selection(call.row, options)
         text = options.resource_version
-        if text and not text.isdigit():
-            raise Internal(_version_words(text))
+        if text and (fault := _version_fault(text)):
+            raise Internal(_version_words(text, fault))
         return self._events(call, selected, int(text or 0))
 
     async def _events(self, call: Call, selected: Selection, since: int) -> AsyncIterator[Batch]:
@@ -294,8 +299,15 @@ def bookmark(row: Kind, revision: int, annotations: Raw | None = None) -> Event:
     return Event("BOOKMARK", json.dumps(obj, separators=(",", ":")).encode())
 
 
-def _version_words(text: str) -> str:
-    return f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+def _version_fault(text: str) -> str:
+    """What keeps a text from being a resourceVersion; "" where nothing does."""
+    if not (text.isascii() and text.isdigit()):
+        return "invalid syntax"
+    return "value out of range" if len(text) > _LONGEST_VERSION or int(text) >= 2**64 else ""
+
+
+def _version_words(text: str, fault: str) -> str:
+    return f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {fault}'
 
 
 def _token(start: str, revision: int) -> str:

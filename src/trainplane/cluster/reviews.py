@@ -66,16 +66,19 @@ def self_review(raw: Mapping[str, Any], user: User, *, now: datetime) -> Raw:
     return {**answer, "status": {"userInfo": user.info}}
 
 
-def impersonation_refused(
-    user: User, asked: Attributes, *, name: str, groups: tuple[str, ...] = (), roles: Roles
-) -> Attributes | None:
-    """What to say in the 403 to a user who may not act as another with these groups; None where they may."""
+def impersonation_refused(user: User, asked: Attributes, *, whom: User, roles: Roles) -> Attributes | None:
+    """What to say in the 403 to a user who may not act as another as they are told to be; None where they may."""
+    name, group = whom.name, "authentication.k8s.io"
     if name.startswith(SERVICE_ACCOUNT_PREFIX):
         namespace, _, account = name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
-        whom = Attributes("impersonate", "serviceaccounts", name=account, namespace=namespace)
+        needed = [Attributes("impersonate", "serviceaccounts", name=account, namespace=namespace)]
     else:
-        whom = Attributes("impersonate", "users", name=name)
-    needed = (whom, *(Attributes("impersonate", "groups", name=group) for group in groups))
+        needed = [Attributes("impersonate", "users", name=name)]
+    needed += [Attributes("impersonate", "groups", name=each) for each in whom.groups]
+    needed += [Attributes("impersonate", "uids", group, name=whom.uid)] if whom.uid else []
+    needed += [
+        Attributes("impersonate", "userextras", group, key, value) for key, values in whom.extra for value in values
+    ]
     if all(roles.allowed(user, each).allowed for each in needed):
         return None
     # The words of a real server since 1.36, which speaks of the request and not of the name.
@@ -89,14 +92,16 @@ def nameless_impersonation(groups: tuple[str, ...], uid: str) -> BadRequest:
     return BadRequest(f"requested &user.DefaultInfo{{{whom}}} without impersonating a user name")
 
 
-def impersonated(name: str, groups: tuple[str, ...] = (), uid: str = "") -> User:
+def impersonated(whom: User) -> User:
     """The user that impersonation makes; one without groups has those that its name brings."""
+    name, groups, uid = whom.name, whom.groups, whom.uid
     is_account = name.startswith(SERVICE_ACCOUNT_PREFIX) and ":" in name.removeprefix(SERVICE_ACCOUNT_PREFIX)
     if is_account and not groups:
         namespace, _, account = name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
-        return service_account(namespace, account, uid=uid)
+        made = service_account(namespace, account, uid=uid)
+        return msgspec.structs.replace(made, extra=whom.extra) if whom.extra else made
     everyone = _UNAUTHENTICATED if name == _ANONYMOUS else AUTHENTICATED
-    return User(name, tuple(dict.fromkeys((*groups, everyone))), uid)
+    return User(name, tuple(dict.fromkeys((*groups, everyone))), uid, whom.extra)
 
 
 def _asked(spec: Mapping[str, Any]) -> Attributes:

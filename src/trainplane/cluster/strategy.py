@@ -83,7 +83,11 @@ def read_back(raw: Raw, row: Kind) -> Raw:
 
 def changed(new: Raw, old: Raw, row: Kind, *, subresource: str = "") -> Raw:
     """An update of the main object or of a part of it: everything that it may not touch is as it was."""
-    if subresource in ("", "ephemeralcontainers", "resize"):
+    if subresource == "ephemeralcontainers":
+        spec = _keep(old.get("spec") or {}, new.get("spec") or {}, "ephemeralContainers")
+        made = {**old, "spec": spec, "metadata": {**old["metadata"], **_version(new)}}
+        return _counted(made, old, row)
+    if subresource in ("", "resize"):
         made = _keep(new, old, "status") if row.status else new
         step = _UPDATE.get((row.group, row.kind))
         made = step(made, old) if step else made

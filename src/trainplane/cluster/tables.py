@@ -14,6 +14,7 @@ from trainplane.cluster.ages import age
 from trainplane.cluster.jsonpath import compiled
 from trainplane.cluster.printers import NAME, PLAIN, PRINTERS, SCALE, Printer, Shown
 
+META = "meta.k8s.io/v1"
 INCLUDES = ("Metadata", "Object", "None")
 
 
@@ -47,31 +48,32 @@ def table(
     include: str = "",
     metadata: Raw | None = None,
     columns: bool = True,
+    version: str = META,
 ) -> Raw:
     """A Table of objects of one kind.
 
-    `metadata` is the list's own, or of one object its resourceVersion.
+    `metadata` is the list's own, or of one object its resourceVersion; `version` is the Table's apiVersion.
     Without `columns` they are left out, as in all events of a watch but the first. A bookmark is a row as well.
     """
     how = printer(api_version, kind)
     return {
         "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": version,
         "metadata": metadata or {},
         "columnDefinitions": [msgspec.to_builtins(column) for column in how.columns] if columns else None,
-        "rows": [{"cells": how.cells(obj, now), "object": _row_object(obj, include)} for obj in objects],
+        "rows": [{"cells": how.cells(obj, now), "object": _row_object(obj, include, version)} for obj in objects],
     }
 
 
-def partial(obj: Mapping[str, Any]) -> Raw:
+def partial(obj: Mapping[str, Any], version: str = META) -> Raw:
     """An object's metadata alone, as PartialObjectMetadata."""
-    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
+    return {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": obj["metadata"]}
 
 
-def _row_object(obj: Mapping[str, Any], include: str) -> Any:
+def _row_object(obj: Mapping[str, Any], include: str, version: str) -> Any:
     if include == "None":
         return None
-    return obj if include == "Object" else partial(obj)
+    return obj if include == "Object" else partial(obj, version)
 
 
 def _by_columns(row: Kind) -> Printer:

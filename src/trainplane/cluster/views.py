@@ -13,7 +13,7 @@ from trainplane.api.problem import Severity
 from trainplane.api.raw import rename
 from trainplane.api.selectors import SelectorError
 from trainplane.cluster.causes import Cause, causes_of
-from trainplane.cluster.errors import Invalid
+from trainplane.cluster.errors import BadRequest, Invalid
 from trainplane.cluster.event_causes import new_event_causes
 from trainplane.cluster.log import Stored
 
@@ -32,6 +32,8 @@ class View(msgspec.Struct, frozen=True):
     receive: Callable[[Raw], Received]
     fields: tuple[tuple[str, str], ...] = ()
     """The beginnings of fields that selectors call otherwise: as shown, and as stored."""
+    unsaid: tuple[str, ...] = ()
+    """Fields of the stored kind that selectors cannot name here."""
     check: Callable[[Raw, Raw | None], Iterable[Cause]] = lambda _new, _old: ()
     """What is refused where an object of a built-in kind is written by this name."""
 
@@ -44,7 +46,10 @@ class View(msgspec.Struct, frozen=True):
         return orjson.dumps(self.show(orjson.loads(value)))
 
     def selector(self, text: str) -> str:
-        """A field selector in the words of the stored kind; one that cannot be read is left to who reads it next."""
+        """A field selector in the words of the stored kind; one that cannot be read is left to who reads it next.
+
+        Raises BadRequest where it names a field that only the stored kind has.
+        """
         try:
             query = parse_fields(text)
         except SelectorError:
@@ -55,6 +60,8 @@ class View(msgspec.Struct, frozen=True):
         for shown, stored in self.fields:
             if name == shown or name.startswith(f"{shown}."):
                 return stored + name.removeprefix(shown)
+        if name.partition(".")[0] in self.unsaid:
+            raise BadRequest(f"field label not supported: {name}")
         return name
 
 
@@ -70,7 +77,13 @@ def views(kinds: Iterable[Kind]) -> dict[tuple[str, str], View]:
     new = next((row for row in rows if (row.group, row.kind) == ("events.k8s.io", "Event")), None)
     if core and new:
         found[new.group, new.kind] = View(
-            new, core, _named(new, _EVENT_NAMES), _core_event, fields=_EVENT_FIELDS, check=new_event_causes
+            new,
+            core,
+            _new_event(_named(new, _EVENT_NAMES)),
+            _core_event,
+            fields=_EVENT_FIELDS,
+            unsaid=_CORE_FIELDS,
+            check=new_event_causes,
         )
     return found
 
@@ -103,6 +116,19 @@ _EVENT_NAMES = {
 }
 """The fields of an Event: as the core group calls them, and as events.k8s.io does."""
 _EVENT_FIELDS = (("regarding", "involvedObject"), ("reportingController", "reportingComponent"))
+
+
+_CORE_FIELDS = ("involvedObject", "reportingComponent", "source")
+_LEFT_OUT = ("reportingController", "reportingInstance")
+"""What of a new Event is not shown where it is empty."""
+
+
+def _new_event(named: Callable[[Raw], Raw]) -> Callable[[Raw], Raw]:
+    def show(raw: Raw) -> Raw:
+        """The Event as events.k8s.io has it."""
+        return {name: item for name, item in named(raw).items() if item != "" or name not in _LEFT_OUT}
+
+    return show
 
 
 def _core_event(raw: Raw) -> Received:

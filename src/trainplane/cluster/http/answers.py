@@ -17,11 +17,10 @@ from trainplane.cluster.http.pieces import PIECE, Pieces
 from trainplane.cluster.log import Stored
 from trainplane.cluster.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Form
 from trainplane.cluster.reads import Listed
-from trainplane.cluster.resources import resource_of
+from trainplane.cluster.resources import BUILT_IN_GROUPS, resource_of
 from trainplane.cluster.tables import include_problem, partial, table
 from trainplane.cluster.wire import JSON, YAML
 
-_META = "meta.k8s.io/v1"
 NAME = web.ResponseKey("name", str)
 NOTES = web.ResponseKey("notes", list[str])
 """What an answer keeps for the audit log: the name of what it is about, and what is to be noted of it."""
@@ -60,8 +59,10 @@ def encoded(body: Any, media: str, *, pretty: bool = False) -> bytes | Pieces:
 
 
 def refusal(error: ApiError, *, media: str = JSON) -> web.Response:
-    """A Status that refuses."""
+    """A Status that refuses, with what was to be warned of before."""
     headers = CIMultiDict([_NOT_KEPT, ("Content-Type", media)])
+    for warning in error.warnings:
+        headers.add("Warning", f"299 - {_quoted(warning)}")
     if error.retry_after:
         headers.add("Retry-After", str(error.retry_after))
     if error.http == 401:
@@ -91,11 +92,27 @@ def object_in(raw: Raw, form: Form, *, now: datetime, include: str = "") -> Any:
             raise BadRequest(problem)
         metadata = {"resourceVersion": version} if (version := raw["metadata"].get("resourceVersion")) else {}
         return table(
-            [raw], api_version=raw["apiVersion"], kind=raw["kind"], now=now, include=include, metadata=metadata
+            [raw],
+            api_version=raw["apiVersion"],
+            kind=raw["kind"],
+            now=now,
+            include=include,
+            metadata=metadata,
+            version=form.api_version,
         )
     if form.kind == PARTIAL_LIST:
-        raise NotAcceptable(f"you requested {PARTIAL_LIST}, but the requested object is not a list")
-    return partial(raw)
+        what = _go_name(raw["apiVersion"], raw["kind"])
+        raise NotAcceptable(f"you requested {PARTIAL_LIST}, but the requested object is not a list ({what})")
+    return partial(raw, form.api_version)
+
+
+def _go_name(api_version: str, kind: str) -> str:
+    """What a real server calls an object of a kind, or a list of them, within itself."""
+    group = api_version.rpartition("/")[0]
+    if group and group not in BUILT_IN_GROUPS:
+        return f"*unstructured.Unstructured{'List' if kind.endswith('List') else ''}"
+    package = "core" if group == "events.k8s.io" else group.partition(".")[0] or "core"
+    return f"*{package}.{kind}"
 
 
 def list_in(row: Kind, found: Listed, form: Form, *, now: datetime, include: str = "") -> Any:
@@ -109,13 +126,20 @@ def list_in(row: Kind, found: Listed, form: Form, *, now: datetime, include: str
         if problem := include_problem(include):
             raise BadRequest(problem)
         objects = [stored.object for stored in found.items]
-        return table(objects, api_version=row.api_version, kind=row.kind, now=now, include=include, metadata=metadata)
+        return table(
+            objects,
+            api_version=row.api_version,
+            kind=row.kind,
+            now=now,
+            include=include,
+            metadata=metadata,
+            version=form.api_version,
+        )
     if form.kind == PARTIAL_LIST:
-        items = [partial(stored.object) for stored in found.items]
-        return {"kind": PARTIAL_LIST, "apiVersion": _META, "metadata": metadata, "items": items}
+        items = [partial(stored.object, form.api_version) for stored in found.items]
+        return {"kind": PARTIAL_LIST, "apiVersion": form.api_version, "metadata": metadata, "items": items or None}
     if form.kind == PARTIAL:
-        package = row.group.partition(".")[0] or "core"
-        what = "*unstructured.UnstructuredList" if resource_of(row).custom else f"*{package}.{row.list_kind}"
+        what = _go_name(row.api_version, row.list_kind)
         raise NotAcceptable(f"you requested {PARTIAL}, but the requested object is a list ({what})")
     if resource_of(row).custom and "continue" not in metadata:
         metadata["continue"] = ""

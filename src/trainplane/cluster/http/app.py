@@ -32,6 +32,7 @@ from trainplane.cluster.errors import (
 )
 from trainplane.cluster.ground import Call
 from trainplane.cluster.http import measures, streams
+from trainplane.cluster.http.acting import whom
 from trainplane.cluster.http.answers import document, no_page, refusal, respond
 from trainplane.cluster.http.custom_definitions import ROW as DEFINITION
 from trainplane.cluster.http.custom_definitions import CustomDefinitions
@@ -42,12 +43,12 @@ from trainplane.cluster.http.questions import Access, Questions
 from trainplane.cluster.http.watch import stream
 from trainplane.cluster.identity import Identity
 from trainplane.cluster.log import Closed, Key, StoreError
-from trainplane.cluster.negotiation import DISCOVERY_FORMS, PLAIN, Form, answer_form
+from trainplane.cluster.negotiation import DISCOVERY_FORMS, PLAIN, Form, answer_form, refusal_media
 from trainplane.cluster.openapi import OpenApi
 from trainplane.cluster.openapi_protobuf import ASKED as OPENAPI_PROTOBUF
 from trainplane.cluster.options import APPLY_PATCH, check, is_pretty, name_asked_for
 from trainplane.cluster.resources import STATELESS, Resource, resource_of, served
-from trainplane.cluster.reviews import impersonated, impersonation_refused, nameless_impersonation
+from trainplane.cluster.reviews import impersonated, impersonation_refused
 from trainplane.cluster.strategy import strategy_of
 from trainplane.cluster.wire import Plain, Request, parse
 
@@ -55,7 +56,9 @@ BODY_LIMIT = 3 * 1024 * 1024
 BODY_TIME = 30.0
 """How long a client may take to send its body."""
 METRICS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
-_HEALTH = ("healthz", "livez", "readyz")
+_HEALTH = (("healthz",), ("livez",), ("readyz",))
+_WITH_VERSION = {"api": 2, "apis": 3}
+"""The parts of a path that names a version: there a media type that is not known is refused in other words."""
 _CHECKS = ("ping", "log", "etcd")
 _LOG = logging.getLogger("trainplane.http")
 
@@ -112,7 +115,7 @@ class App:
         try:
             return await self._answer(request)
         except ApiError as error:
-            return refusal(error)
+            return refusal(error, media=refusal_media(request.headers.get("Accept")))
         except Closed:
             return refusal(Unavailable("the server is shutting down; try again"))
         except StoreError as error:
@@ -182,17 +185,14 @@ class App:
 
     def _acting(self, request: web.BaseRequest, user: User, asked: Request | Plain) -> User:
         """The user, or another in whose name they ask and may."""
-        name = request.headers.get("Impersonate-User", "")
-        groups = tuple(request.headers.getall("Impersonate-Group", ()))
-        if not name and groups:
-            raise nameless_impersonation(groups, request.headers.get("Impersonate-Uid", ""))
-        if not name:
+        named = whom(request.headers)
+        if named is None:
             return user
         wanted = _attributes(asked, request.method)
-        needed = impersonation_refused(user, wanted, name=name, groups=groups, roles=self._served.access.roles)
+        needed = impersonation_refused(user, wanted, whom=named, roles=self._served.access.roles)
         if needed is not None:
             self._refuse(user, needed)
-        return impersonated(name, groups, request.headers.get("Impersonate-Uid", ""))
+        return impersonated(named)
 
     def _check_access(self, user: User, asked: Request | Plain, *, method: str) -> None:
         wanted = _attributes(asked, method)
@@ -291,8 +291,10 @@ class App:
             self._check_access(user, msgspec.structs.replace(asked, verb="create"), method=request.method)
         if not pod["spec"].get("nodeName"):
             if is_log:
-                streams.log_options(asked)
+                streams.container_of(pod, streams.log_options(asked).container)
                 return web.Response(status=204)
+            if asked.subresource != "portforward":
+                streams.container_of(pod, dict(asked.options.rest).get("container", ""))
             raise BadRequest(f"pod {asked.name} does not have a host assigned")
         if self._served.streams is None:
             raise Internal("the nodes of this cluster are simulated: nothing runs in this pod")
@@ -301,7 +303,7 @@ class App:
 
     def _plain(self, request: web.BaseRequest, asked: Plain) -> web.StreamResponse:
         parts = asked.parts
-        if request.method != "GET":
+        if request.method != "GET" and parts[:1] not in _HEALTH:
             if parts[:1] in (("api",), ("apis",), ("version",)):
                 raise MethodNotAllowed
             return no_page()
@@ -310,7 +312,11 @@ class App:
             case ():
                 return respond(paths(self._resources), form=PLAIN)
             case ("version",):
+                if refusal_media(accept) != PLAIN.media or not any(each in accept for each in ("*", PLAIN.media)):
+                    raise NotAcceptable.media([PLAIN.media])
                 return respond(version_info(self._served.version), form=PLAIN)
+            case ("version", *_):
+                raise NotFound.resource()
             case ("metrics",):
                 return web.Response(text=self._served.metrics(), headers={"Content-Type": METRICS_TEXT})
             case (("healthz" | "livez" | "readyz") as kind, *rest):
@@ -331,8 +337,10 @@ class App:
             case ("openapi", "v3", *rest):
                 return self._group_version(request, "/".join(rest))
             case ("api" | "apis", *_):
-                answer_form(request.headers.get("Accept"), DISCOVERY_FORMS)
+                form = answer_form(accept, DISCOVERY_FORMS, custom=len(parts) < _WITH_VERSION[parts[0]])
                 found = self._discovery.answer(asked.path, request.headers.get("Accept", ""))
+                if found is not None and form.media != PLAIN.media:
+                    return respond(found.body, form=form)
                 if found is not None:
                     return document(found, matching=matching)
                 if parts[0] == "api" or (len(parts) > 2 and parts[1] in self._built_in_groups):

@@ -14,15 +14,14 @@ from trainplane.cluster import protobuf
 from trainplane.cluster.access import User
 from trainplane.cluster.api import Api
 from trainplane.cluster.bodies import Body, NotReadable, read_json, unrecognized
-from trainplane.cluster.errors import BadRequest, MethodNotAllowed, NotFound, UnsupportedMediaType
+from trainplane.cluster.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, UnsupportedMediaType
 from trainplane.cluster.ground import Answer, Call
 from trainplane.cluster.http.answers import NAME, list_in, object_in, respond
-from trainplane.cluster.log import Stored
 from trainplane.cluster.negotiation import Form, body_form, patch_form
 from trainplane.cluster.options import APPLY_PATCH, delete_options, truth
 from trainplane.cluster.question_forms import in_form
 from trainplane.cluster.reading import GO_TYPE_META
-from trainplane.cluster.reads import Listed, selection
+from trainplane.cluster.reads import Listed
 from trainplane.cluster.resources import resource_of
 from trainplane.cluster.wire import PROTOBUF, YAML, Request
 
@@ -38,7 +37,16 @@ class Objects:
     async def answer(
         self, asked: Request, row: Kind, *, user: User, agent: str, form: Form, data: bytes, pretty: bool
     ) -> web.Response:
-        """The answer to any verb but watch."""
+        """The answer to any verb but watch; a refusal warns of the kind as well."""
+        try:
+            return await self._answered(asked, row, user=user, agent=agent, form=form, data=data, pretty=pretty)
+        except ApiError as error:
+            error.warnings = (*_deprecated(row), *error.warnings)
+            raise
+
+    async def _answered(
+        self, asked: Request, row: Kind, *, user: User, agent: str, form: Form, data: bytes, pretty: bool
+    ) -> web.Response:
         call = self.call(asked, row, user=user, agent=agent)
         if asked.verb != "delete":
             kind = asked.content_type if asked.verb == "patch" else ""
@@ -136,17 +144,9 @@ class Objects:
 
     async def _delete_collection(self, call: Call, data: bytes, content_type: str, form: Form) -> Any:
         options = delete_options(call.options, _delete_body(data, content_type))
-        selected = selection(call.row, call.options)
-
-        def chosen() -> list[Stored]:
-            found = self._api.ground.store.list(call.row.resource, namespace=call.namespace)
-            meant = [stored for stored in found.items if selected.matches(stored.object)]
-            # A page of them, where one is asked for, as a list would give it.
-            return meant[: call.options.limit] if call.options.limit > 0 else meant
-
-        gone = await self._api.deletion.delete_collection(call, options, chosen=chosen)
-        found = _shown(Listed(gone, self._api.ground.store.revision), call)
-        return list_in(call.through.row if call.through else call.row, found, form, now=self._now())
+        found = await self._api.reads.list(call)
+        await self._api.deletion.delete_collection(call, options, found.items)
+        return list_in(call.asked, _shown(found, call), form, now=self._now())
 
 
 def _deprecated(row: Kind) -> tuple[str, ...]:
@@ -231,7 +231,17 @@ def read_question(data: bytes, content_type: str, kind: str) -> Raw:
         body = _read(data, body_form(content_type))
     except NotReadable as fault:
         raise unrecognized(kind, data, f"couldn't get version/kind; json parse error: {fault}") from None
-    return in_form({"kind": kind, **_object(body, kind)}, kind)
+    return _of_kind({"kind": kind, **_object(body, kind)}, kind, _PACKAGES.get(kind, "authorization"))
+
+
+_PACKAGES = {
+    "Binding": "core",
+    "CustomResourceDefinition": "apiextensions",
+    "SelfSubjectReview": "authentication",
+    "TokenRequest": "authentication",
+    "TokenReview": "authentication",
+}
+"""What Go calls the home of those questions that are not about access."""
 
 
 def _object(body: Body, kind: str) -> Raw:

@@ -29,7 +29,7 @@ _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 async def log(request: web.BaseRequest, streams: Streams, asked: Request, pod: Raw) -> web.StreamResponse:
     """Answer with a container's output."""
     said = log_options(asked)
-    parts = streams.log(_ref(pod), replace(said, container=_container(pod, said.container)))
+    parts = streams.log(_ref(pod), replace(said, container=container_of(pod, said.container)))
     response = web.StreamResponse(headers={"Content-Type": "text/plain", "Cache-Control": "no-cache, private"})
     following = asyncio.ensure_future(anext(parts, None))
     try:
@@ -57,7 +57,7 @@ async def converse(request: web.BaseRequest, streams: Streams, asked: Request, p
     if asked.subresource == "portforward":
         return await _forward(request, streams, asked, pod)
     words = dict(asked.options.rest)
-    container = _container(pod, words.get("container", ""))
+    container = container_of(pod, words.get("container", ""))
     stdin, tty = words.get("stdin") in _TRUE, words.get("tty") in _TRUE
     if not stdin and not any(words.get(name) in _TRUE for name in ("stdout", "stderr")):
         raise BadRequest("you must specify at least 1 of stdin, stdout, stderr")
@@ -150,6 +150,7 @@ def _bytes(message: WSMessage) -> bytes:
 def log_options(asked: Request) -> Log:
     """Which part of the output a request asks for; raises Invalid, or BadRequest where it cannot be read."""
     words = dict(asked.options.rest)
+    since = _time(words.get("sinceTime", ""))
     causes: list[Cause] = []
     numbers = {name: _number(words, name) for name in ("tailLines", "sinceSeconds", "limitBytes")}
     for name, least in (("tailLines", 0), ("sinceSeconds", 1), ("limitBytes", 1)):
@@ -168,7 +169,7 @@ def log_options(asked: Request) -> Log:
         timestamps=words.get("timestamps") in _TRUE,
         tail_lines=numbers["tailLines"],
         since_seconds=numbers["sinceSeconds"],
-        since_time=_time(words.get("sinceTime", "")),
+        since_time=since,
         limit_bytes=numbers["limitBytes"],
         stream=words.get("stream", "").removeprefix("All"),
     )
@@ -190,7 +191,8 @@ def _time(word: str) -> datetime | None:
             raise ValueError("a time without a zone is many times")
         return time
     except ValueError:
-        raise BadRequest(f"sinceTime: {word!r} is not a time such as 2026-01-31T12:00:00Z") from None
+        words = f'parsing time "{word}" as "2006-01-02T15:04:05Z07:00": cannot parse "{word}" as "2006"'
+        raise BadRequest(words) from None
 
 
 def _ref(pod: Raw) -> Ref:
@@ -198,7 +200,7 @@ def _ref(pod: Raw) -> Ref:
     return Ref("", "Pod", metadata["namespace"], metadata["name"])
 
 
-def _container(pod: Raw, wanted: str) -> str:
+def container_of(pod: Raw, wanted: str) -> str:
     """The container that is meant; raises BadRequest."""
     name, spec = pod["metadata"]["name"], pod["spec"]
     kinds = ("containers", "initContainers", "ephemeralContainers")
@@ -209,5 +211,5 @@ def _container(pod: Raw, wanted: str) -> str:
         raise BadRequest(f"container {wanted} is not valid for pod {name}")
     if len(plain) == 1 and not first:
         return str(plain[0])
-    choice = f"[{' '.join(plain)}]" + (f" or one of the init containers: [{' '.join(first)}]" if first else "")
-    raise BadRequest(f"a container name must be specified for pod {name}, choose one of: {choice}")
+    choice = " ".join((*first, *plain, *later))
+    raise BadRequest(f"a container name must be specified for pod {name}, choose one of: [{choice}]")

@@ -46,7 +46,7 @@ class Lines:
 
     def _turned(self, raw: Raw) -> Any:
         if self._form.kind != TABLE:
-            return partial(raw)
+            return partial(raw, self._form.api_version)
         row, options = self._row, self._call.options
         made = table(
             [raw],
@@ -56,6 +56,7 @@ class Lines:
             include=options.include_object,
             metadata={"resourceVersion": raw["metadata"].get("resourceVersion", "")},
             columns=self._columns,
+            version=self._form.api_version,
         )
         self._columns = False
         return made
