@@ -28,6 +28,13 @@ def test_the_definitions_of_what_is_served_are_applied_again_in_silence(kubectl:
     assert kubectl("diff -f", str(folder)).stdout == ""
 
 
+def test_what_was_applied_is_known_after_a_restart(tmp_path: Path) -> None:
+    file = str(Path(__file__).parents[2] / "deploy/crds/trainer.kubeflow.org_trainjobs.yaml")
+    for word in ("configured", "unchanged"):
+        with serving(tmp_path) as kubectl:
+            assert kubectl("apply -f", file).stdout.split()[-1] == word
+
+
 def test_a_definition_of_what_is_not_served_is_refused_by_name(kubectl: Kubectl, tmp_path: Path) -> None:
     schema = {"openAPIV3Schema": {"type": "object"}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}

@@ -267,7 +267,7 @@ class App:
 
     async def _definition(self, request: web.BaseRequest, asked: Request, user: User) -> web.StreamResponse:
         now = self._served.now()
-        self._definitions = self._definitions or CustomDefinitions(now)
+        self._definitions = self._definitions or CustomDefinitions(self._served.api.ground)
         form = answer_form(request.headers.get("Accept"))
         if asked.verb in ("get", "list"):
             check(asked.verb, asked.options)
@@ -281,7 +281,7 @@ class App:
             )
         data = await self._read(request)
         sent = read_question(data, "application/yaml", DEFINITION.kind)
-        return respond(self._definitions.write(asked, sent), form=PLAIN)
+        return respond(await self._definitions.write(asked, sent), form=PLAIN)
 
     async def _flow(self, request: web.BaseRequest, asked: Request, user: User) -> web.StreamResponse:
         """What flows to or from a pod. Whoever may only read may not run anything, though WebSocket asks with GET."""

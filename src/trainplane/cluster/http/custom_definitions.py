@@ -1,10 +1,11 @@
 """The CustomResourceDefinitions of what is served: they can be read and applied again, and never change.
 
-What `kubectl apply` notes of its last time is all that is kept, while the cluster runs: it warns where that is missing.
+What `kubectl apply` notes of its last time is all that is kept: it warns where that is missing.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -16,9 +17,9 @@ from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.api.times import stamp
 from trainplane.cluster.errors import AlreadyExists, Forbidden, MethodNotAllowed, NotFound
-from trainplane.cluster.ground import Call
+from trainplane.cluster.ground import Call, Ground
 from trainplane.cluster.http.answers import list_in, object_in
-from trainplane.cluster.log import Key, Stored
+from trainplane.cluster.log import Conflict, Key, Stored, Write, body
 from trainplane.cluster.negotiation import Form
 from trainplane.cluster.reads import Batch, Event, Listed, bookmark, selection
 from trainplane.cluster.resources import resource_of
@@ -26,17 +27,26 @@ from trainplane.cluster.wire import Request
 
 ROW = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", "", namespaced=False)
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_NOTED = "lastApplied"
 REVISION = 1
 """They are there before anything else is, and for as long."""
 
 
 class CustomDefinitions:
-    """The definitions of one cluster."""
+    """The definitions of one cluster; the Store has what was noted of them."""
 
-    def __init__(self, now: datetime) -> None:
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
         rows = dict.fromkeys((*CRD_KINDS, *(row for row in KINDS if resource_of(row).custom)))
-        self._all = [_established(crd(row), now) for row in sorted(rows, key=lambda row: row.resource)]
-        self._by_name = {raw["metadata"]["name"]: raw for raw in self._all}
+        made = [_established(crd(row), ground.now()) for row in sorted(rows, key=lambda row: row.resource)]
+        self._by_name = {raw["metadata"]["name"]: raw for raw in made}
+        for stored in ground.store.list(ROW.resource).items:
+            if stored.key.name in self._by_name:
+                self._note(stored.key.name, str(stored.object.get(_NOTED, "")))
+
+    @property
+    def _all(self) -> Iterable[Raw]:
+        return self._by_name.values()
 
     def read(self, asked: Request, form: Form, *, now: datetime) -> Any:
         """One definition, or a list of them, in the form that was asked for."""
@@ -65,7 +75,7 @@ class CustomDefinitions:
             yield there
         await asyncio.Event().wait()
 
-    def write(self, asked: Request, sent: Any) -> Raw:
+    async def write(self, asked: Request, sent: Any) -> Raw:
         """What writing a definition answers with: that which is there; others are refused by name."""
         name = asked.name or look(sent, "metadata", "name") or ""
         found = self._by_name.get(name)
@@ -77,16 +87,21 @@ class CustomDefinitions:
         if asked.verb == "create":
             raise AlreadyExists.of(ROW.resource, name)
         noted = look(sent, "metadata", "annotations", LAST_APPLIED)
-        return found if not isinstance(noted, str) or asked.options.dry_run else self._noted(name, noted)
+        if isinstance(noted, str) and not asked.options.dry_run:
+            key = Key(ROW.resource, "", name)
+            stored = self._ground.find(key)
+            note = {"metadata": {"name": name}, _NOTED: noted}
+            # Of two who note at once, the later is as right as the earlier.
+            with suppress(Conflict):
+                await self._ground.write(Write(key, body(note), stored.revision if stored else 0))
+            self._note(name, noted)
+        return self._by_name[name]
 
-    def _noted(self, name: str, applied: str) -> Raw:
-        """The definition with what was applied the last time."""
+    def _note(self, name: str, applied: str) -> None:
+        """Show what was applied the last time."""
         old = self._by_name[name]
         annotations = {**old["metadata"]["annotations"], LAST_APPLIED: applied}
-        new = {**old, "metadata": {**old["metadata"], "annotations": annotations}}
-        self._by_name[name] = new
-        self._all = [new if raw is old else raw for raw in self._all]
-        return new
+        self._by_name[name] = {**old, "metadata": {**old["metadata"], "annotations": annotations}}
 
 
 def _established(raw: Raw, now: datetime) -> Raw:
