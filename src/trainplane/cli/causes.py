@@ -1,6 +1,7 @@
 """What jobs wait for, asked with the caller's own rights: the cause, the place in line, the expected start."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ class Seen(NamedTuple):
     now: datetime
     hidden: tuple[str, ...]
     """The plurals of kinds that the caller may not list."""
+    retyped: Callable[[str], str]
+    """Commands in a sentence as the caller must type them."""
 
 
 class Told(NamedTuple):
@@ -45,16 +48,17 @@ async def look_around(session: Session, now: datetime) -> Seen:
     kinds = [kind_row(*one) for one in dict.fromkeys((*READS, *OUTLOOK_READS))]
     objects, refused = await session.gather(kinds, everywhere=True)
     hidden = tuple(dict.fromkeys(kind.plural for kind in refused))
-    return Seen(View(objects), outlook(objects, now, hidden=hidden), now, hidden)
+    return Seen(View(objects), outlook(objects, now, hidden=hidden), now, hidden, session.server.retyped)
 
 
 def tell(job: Raw, seen: Seen) -> Told:
     """What can be told of a job."""
     waits = is_waiting(job)
+    cause = cause_of(job, seen.view, seen.now)
     return Told(
         job,
         state_of(job),
-        cause_of(job, seen.view, seen.now),
+        replace(cause, todo=seen.retyped(cause.todo)) if cause else None,
         None if is_over(job) else seen.outlook.turns.get(key_of(job)),
         seen.outlook.start(job) if waits else None,
         seen.outlook.starts_in(job) if waits else "",

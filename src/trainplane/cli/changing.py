@@ -32,7 +32,7 @@ def change_all(server: Server, names: Sequence[str], change: Change) -> int:
             except Refused as error:
                 code = _told(error.message)
             except ApiError as error:
-                code = _told(f"{name}: {refusal(error)}")
+                code = _told(f"{name}: {refusal(error, server)}")
         return code
 
     return server.ask(work)

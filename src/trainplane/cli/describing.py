@@ -45,7 +45,7 @@ def told(found: Description) -> Iterator[str]:
     if events:
         yield ""
         yield click.style("Events", bold=True)
-        yield from _indented(event_table(events[-LAST:], now))
+        yield from _indented(event_table(events[-LAST:], now).told(found.seen.retyped))
         if len(events) > LAST:
             yield f"  … and {len(events) - LAST} before: {found.command('events ' + key_of(job)[1])}"
     if found.seen.hidden:

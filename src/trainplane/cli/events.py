@@ -40,7 +40,7 @@ def events(server: Server, job: str | None, *, warnings: bool, output: str | Non
     if output in ("json", "yaml", "name"):
         show_objects(found, output, one=False)
     elif found:
-        show(event_table(found, clock.now(), namespaces=not namespace), wide=output == "wide")
+        show(event_table(found, clock.now(), namespaces=not namespace).told(server.retyped), wide=output == "wide")
     else:
         which = f" about {job}" if job else f" in namespace {namespace}" if namespace else ""
         kind = "warnings" if warnings else "events"
@@ -82,7 +82,10 @@ async def _follow(session: Session, job: str | None, *, warnings: bool, output: 
             found, namespace = await _events(session, job, warnings=warnings)
             fresh = [event for event in found if printed.get(event["metadata"]["uid"]) != last_seen(event)]
             printed.update((event["metadata"]["uid"], last_seen(event)) for event in fresh)
-            whole, new = (event_table(some, clock.now(), namespaces=not namespace) for some in (found, fresh))
+            retyped = session.server.retyped
+            whole, new = (
+                event_table(some, clock.now(), namespaces=not namespace).told(retyped) for some in (found, fresh)
+            )
             if head or fresh:
                 show(new, wide=output == "wide", head=head, beside=whole)
             head = False

@@ -123,7 +123,7 @@ async def _table(session: Session, asked: Asked, *, gone: bool = False) -> tuple
         objects, refused = [*objects, *everybody], [*refused, *more]
     hidden = tuple(dict.fromkeys(kind.plural for kind in refused))
     world = World(about, objects, clock.now(), namespaces=session.namespace == "", hidden=hidden)
-    table = sort.table(world)
+    table = sort.table(world).told(session.server.retyped)
     notes = []
     if not table.rows:
         notes.append(_nothing(session, asked))
@@ -140,7 +140,8 @@ def _nothing(session: Session, asked: Asked) -> str:
     todo = sort_of(asked.word).next.format(
         history=session.command("history"),
         why=session.command("why --all"),
-        kubectl=session.kubectl("").strip(),
+        kubectl=session.server.kubectl("").strip(),
+        up=session.server.command("up --nodes 4 --simulate"),
     )
     return f"there are no {asked.word}{which}{where}; {todo}"
 

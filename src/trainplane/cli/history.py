@@ -73,7 +73,7 @@ def history(
     if not found:
         click.echo(_nothing(server, namespace, narrowed=bool(job or since or failed)), err=True)
         return
-    show(history_table(found, now, namespaces=not namespace), wide=output == "wide")
+    show(history_table(found, now, namespaces=not namespace).told(server.retyped), wide=output == "wide")
     if len(found) < len(records) and len(found) == limit:
         hint(f"{limit} of {len(records)}; --limit shows more")
 
@@ -131,7 +131,10 @@ async def _follow(
             printed |= set(map(key_of, fresh))
             if fresh:
                 all_of = not session.namespace
-                whole, new = (history_table(some, clock.now(), namespaces=all_of) for some in (found, fresh))
+                retyped = session.server.retyped
+                whole, new = (
+                    history_table(some, clock.now(), namespaces=all_of).told(retyped) for some in (found, fresh)
+                )
                 show(new, wide=output == "wide", head=head, beside=whole)
                 head = False
             elif silent:

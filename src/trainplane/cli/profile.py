@@ -54,7 +54,7 @@ async def _graph(session: Session, name: str, *, rank: int, seconds: int, rate: 
     if not pods:
         raise Refused(f"no pod of job {name} is running; see why: {session.command(f'why {name}')}")
     if not is_enabled(job, pods[0]):
-        todo = session.kubectl(f"annotate trainjob {name} -n {namespace} {PROFILING_ENABLED}=true")
+        todo = session.server.kubectl(f"annotate trainjob {name} -n {namespace} {PROFILING_ENABLED}=true")
         raise Refused(f"profiling is not enabled for job {name}; whoever may change it enables it with: {todo}")
     streams = session.client.streams
     try:

@@ -24,6 +24,16 @@ if TYPE_CHECKING:
     from trainplane.cluster.inside import Inside
     from trainplane.cluster.remote import Remote
 
+DEFAULT_NAMESPACE = "default"
+OF_CLUSTERS = ("up", "kubectl")
+"""Verbs that are about a cluster of ours, whatever namespaces it has."""
+EVERYWHERE = ("get jobs", "why --all", "history")
+"""What is asked of all namespaces by whoever asked about all of them."""
+_COMMAND = re.compile(
+    r"(?<![-/.\w])(?:(trainplane) (up|get|events|logs|resume|scale|why)|"
+    r"(kubectl) (get|describe|logs|edit|create|delete|label|taint|uncordon))(?![-\w])"
+)
+"""The commands that sentences about jobs advise."""
 _NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
 T = TypeVar("T")
 
@@ -49,7 +59,7 @@ class Server:
             async with self._session() as session:
                 return await work(session)
 
-        with answering():
+        with answering(self):
             return asyncio.run(main())
 
     @asynccontextmanager
@@ -59,20 +69,40 @@ class Server:
         async with Remote.connect(self.kubeconfig, self.context) as client:
             yield Session(self, client, "" if self.everywhere else self.namespace or client.target.namespace)
 
-    def command(self, verb: str, *, namespace: str = "") -> str:
-        """The command line of a verb for this server, to be pasted."""
+    def command(self, verb: str, *, namespace: str | None = None) -> str:
+        """The command line of a verb for this server and the namespaces that were asked for, to be pasted."""
         words = ["trainplane", *shlex.split(verb)]
-        if namespace and namespace != "default":
-            words += ["-n", namespace]
+        about = self.namespace if namespace is None else namespace
+        if words[1] not in OF_CLUSTERS and about and not (self.cluster and about == DEFAULT_NAMESPACE):
+            words += ["-n", about]
+        if self.everywhere and verb in EVERYWHERE:
+            words.append("-A")
         if self.cluster and self.cluster.name != DEFAULT:
             words += ["--name", self.cluster.name]
         if self.cluster and self.cluster.named_folder:
             words += ["--data", str(self.cluster.folder)]
-        if self.kubeconfig and not self.cluster:
-            words += ["--kubeconfig", str(self.kubeconfig)]
-        if self.context:
-            words += ["--context", self.context]
-        return shlex.join(words)
+        return shlex.join([*words, *(self._others() if words[1] not in OF_CLUSTERS else ())])
+
+    def kubectl(self, words: str) -> str:
+        """The command line of kubectl for this server, to be pasted; ours where it is a cluster of `up`."""
+        start = self.command("kubectl") if self.cluster else shlex.join(["kubectl", *self._others()])
+        return f"{start} {words}"
+
+    def _others(self) -> list[str]:
+        """The options that name a server that is none of ours."""
+        file = ["--kubeconfig", str(self.kubeconfig)] if self.kubeconfig and not self.cluster else []
+        return file + (["--context", self.context] if self.context else [])
+
+    def retyped(self, text: str) -> str:
+        """A sentence with the commands in it as they must be typed for this server.
+
+        Sentences about a job are made where nobody knows by which name or file a person reaches the cluster.
+        """
+
+        def typed(found: re.Match[str]) -> str:
+            return self.command(found[2], namespace="") if found[1] else self.kubectl(found[4])
+
+        return _COMMAND.sub(typed, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +120,8 @@ class Session:
 
     def command(self, verb: str) -> str:
         """The command line of a verb for the same server and namespace, to be pasted."""
-        return self.server.command(verb, namespace=self.home if self.home != self.client.target.namespace else "")
-
-    def kubectl(self, words: str) -> str:
-        """The command line of kubectl for the same server, to be pasted; ours where it is a cluster of `up`."""
-        return f"{self.server.command('kubectl') if self.server.cluster else 'kubectl'} {words}"
+        own = self.home != self.client.target.namespace
+        return self.server.command(verb, namespace=self.home if own else "")
 
     async def all(self, kind: "Kind", *, everywhere: bool = False) -> "list[Raw]":
         """The objects of a kind in the namespace, or in all; raises what the API raises."""
@@ -159,7 +186,7 @@ def missing(ref: "Ref", there: "Sequence[str]", *, see: str) -> str:
     return f"there is no {NOUNS.get(ref.kind, ref.kind.lower())} {ref.name}{where}; {todo}"
 
 
-def refusal(error: "ApiError") -> str:
+def refusal(error: "ApiError", server: Server | None = None) -> str:
     """What the API said, in one line, and what to do about it where that is known."""
     from trainplane.cluster.errors import Forbidden, NotFound, Unauthorized
 
@@ -170,13 +197,14 @@ def refusal(error: "ApiError") -> str:
         case Unauthorized():
             return f"the server does not know who asks ({said}); use another kubeconfig, or a token that still holds"
         case NotFound() if found := _NAMESPACE.match(said):
-            return f"there is no namespace {found[1]}; create it with: kubectl create namespace {found[1]}"
+            create = f"kubectl create namespace {found[1]}"
+            return f"there is no namespace {found[1]}; create it with: {server.retyped(create) if server else create}"
         case _:
             return said
 
 
 @contextmanager
-def answering() -> "Iterator[None]":
+def answering(server: Server | None = None) -> "Iterator[None]":
     """Have what a server refuses, or that it does not answer, said in a sentence; all else goes on as it came."""
     from trainplane.cluster.errors import ApiError
     from trainplane.cluster.kubeconfig import KubeconfigError
@@ -188,7 +216,7 @@ def answering() -> "Iterator[None]":
         if isinstance(cause, KubeconfigError | ConnectionError) and not isinstance(cause, BrokenPipeError):
             raise Refused(str(cause)) from None
         if isinstance(cause, ApiError):
-            raise Refused(refusal(cause)) from None
+            raise Refused(refusal(cause, server)) from None
         raise cause from None
 
 

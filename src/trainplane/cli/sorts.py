@@ -69,9 +69,7 @@ def _pods(world: World) -> Table:
     return rows.pod_table(world.about, world.now, namespaces=world.namespaces)
 
 
-NO_NODES = (
-    "nodes of `up` come with it: trainplane up --nodes 4 --simulate; elsewhere whoever runs the cluster adds them"
-)
+NO_NODES = "nodes of `up` come with it: {up}; elsewhere whoever runs the cluster adds them"
 SORTS = (
     Sort(
         "jobs",

@@ -84,7 +84,7 @@ async def told(session: Session, ref: Ref, following: Following) -> Ended:
     def on_change(job: Raw) -> None:
         # How it ended is told by whoever asked for the story, with more than a stage can say.
         if (said := stages.take(job)) and not has_ended(job):
-            foot.above(click.style(said, dim=True), err=True)
+            foot.above(click.style(session.server.retyped(said), dim=True), err=True)
 
     try:
         return await ended(session, ref, following, on_line=on_line, on_change=on_change)
@@ -150,7 +150,7 @@ async def report(session: Session, ref: Ref, end: Ended) -> str:
     """The failure report: who failed first, how, its last lines, and what to do."""
     if end.job is None:
         return f"{ref.name} was deleted before it ended"
-    message = clean(look(end.job, "status", "summary", "message") or "")
+    message = session.server.retyped(clean(look(end.job, "status", "summary", "message") or ""))
     failure = end.failure
     if failure is None:
         return f"{ref.name} failed: {message or 'no pod of it says why'}"

@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import click
@@ -45,6 +45,14 @@ class Table(NamedTuple):
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[str]]
+
+    def told(self, words: Callable[[str], str]) -> "Table":
+        """The table with its sentences in other words."""
+        prose = [column.prose for column in self.columns]
+        rows = [
+            [words(cell) if is_prose else cell for cell, is_prose in zip(row, prose, strict=True)] for row in self.rows
+        ]
+        return Table(self.columns, rows)
 
     def narrowed(self, *, wide: bool) -> "Table":
         """The table with the columns that are asked for."""

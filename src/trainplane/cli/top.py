@@ -65,7 +65,8 @@ def _show(server: Server, held: "list[Held]", namespace: str, *, nodes: bool, wi
         if nodes:
             hint(together(held))
     elif nodes:
-        click.echo(f"there are no nodes; {NO_NODES}", err=True)
+        up = server.command("up --nodes 4 --simulate")
+        click.echo(f"there are no nodes; {NO_NODES.format(up=up)}", err=True)
     else:
         where = f" in namespace {namespace}" if namespace else ""
         click.echo(f"no job holds anything{where}; see what there is: {server.command('get jobs')}", err=True)

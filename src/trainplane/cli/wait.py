@@ -127,7 +127,7 @@ async def _one(session: Session, name: str, *, goal: str, quiet: bool) -> int:
             job = await _same(session, ref, uid)
             state = state_of(job) if job else "deleted"
             if state != last and not quiet:
-                said = message_of(job) if job else ""
+                said = session.server.retyped(message_of(job)) if job else ""
                 click.echo(clean(f"{name} is {state}" + (f": {said}" if said else "")), err=True)
             last, found = state, met(job, goal)
             if found is False and not quiet:

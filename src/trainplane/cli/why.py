@@ -124,7 +124,8 @@ def _all(server: Server, output: str | None) -> None:
         return
     if found:
         show(causes.stuck_table(found, seen.now, namespaces=not namespace), wide=output == "wide")
-        hint(f"next: {server.command('why')} JOB says what to do about one")
+        one = server.command("why JOB") if namespace else server.command("why JOB -n NAMESPACE", namespace="")
+        hint(f"next: {one} says what to do about one")
     else:
         say(_nothing(jobs, namespace))
     _confess(seen.hidden)

@@ -340,7 +340,8 @@ def way_out(scene: Scene, gang: Gang, *, fit: int, name: str, there: Part) -> st
     able = fit + gang.placed
     if bounds and bounds[0] <= able < gang.size:
         low, high = bounds
-        return f"run on {able} now (the runtime allows {low} to {high}): trainplane scale {scene.name} --nodes {able}"
+        scale = f"trainplane scale {scene.name} --nodes {able} -n {scene.namespace}"
+        return f"run on {able} now (the runtime allows {low} to {high}): {scale}"
     others = there.holders(name, but=scene.name)
     held = listed(f"{who} ({amount(name, amount_of(name, nano))})" for who, nano in others)
     return f"wait for {held} to end, ask for less, or add nodes" if held else "ask for less on each node, or add nodes"
