@@ -261,10 +261,23 @@ def test_who_may_do_what(kubectl: Kubectl) -> None:
     [
         ("rollout status deploy/x", "", 'the server doesn\'t have a resource type "deploy"'),
         ("rollout restart deployment/x", "", 'the server doesn\'t have a resource type "deployment"'),
-        ("create deployment x --image=i", "", "(post deployments.apps)"),
-        ("create cronjob x --image=i --schedule=@daily", "", "could not find the requested resource"),
-        ("create ingress x --rule=a/b=c:80", "", "(post ingresses.networking.k8s.io)"),
-        ("create pdb x --min-available=1 --selector=a=b", "", "(post poddisruptionbudgets.policy)"),
+        (
+            "create deployment x --image=i",
+            "",
+            "deployments.apps are not served here: this cluster is for training; run",
+        ),
+        ("create cronjob x --image=i --schedule=@daily", "", "cronjobs.batch are not served here: start TrainJobs or"),
+        ("cluster-info dump", "", "replicationcontrollers are not served here"),
+        (
+            "create ingress x --rule=a/b=c:80",
+            "",
+            "ingresses.networking.k8s.io are not served here: pods reach each other",
+        ),
+        (
+            "create pdb x --min-available=1 --selector=a=b",
+            "",
+            "poddisruptionbudgets.policy are not served here: an eviction asks",
+        ),
         ("apply -f -", DEFINITION, "this cluster serves a fixed set of kinds"),
         ("create -f -", JOB.replace("NAME", "Bad_Name"), "metadata.name: Invalid value"),
         ("create -f -", JOB.replace("NAME", "x").replace("numNodes: 1", "numNodes: many"), "numNodes"),

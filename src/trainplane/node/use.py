@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
-from trainplane.api.core import RUNNING
+from trainplane.api.conditions import condition
+from trainplane.api.core import READY, RUNNING
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import Amount, parse, total
 from trainplane.api.raw import look
@@ -50,15 +51,20 @@ class Use:
                 yield found
 
     def nodes(self) -> Iterator[Raw]:
-        """The NodeMetrics of every node that is heard of."""
+        """The NodeMetrics of every node that is heard of: one that runs nothing uses nothing."""
         used: dict[str, list[Mapping[str, Amount]]] = {}
-        for metrics in self.pods():
-            ref = Ref("", "Pod", metrics["metadata"]["namespace"], metrics["metadata"]["name"])
-            name = look(self._live.get(ref), "spec", "nodeName")
-            used.setdefault(name, []).extend(_amounts(one["usage"]) for one in metrics["containers"])
+        unknown: set[str] = set()
+        for pod in self._live.all("", "Pod"):
+            if look(pod, "status", "phase") == RUNNING:
+                metrics, name = self._of(pod), look(pod, "spec", "nodeName")
+                if metrics is None:
+                    unknown.add(name)
+                else:
+                    used.setdefault(name, []).extend(_amounts(one["usage"]) for one in metrics["containers"])
         for node in self._live.all("", "Node"):
             name = node["metadata"]["name"]
-            if name in used or (is_simulated(node) and not is_lost(node)):
+            idle = name not in unknown and (condition(node.get("status") or {}, READY) or {}).get("status") == "True"
+            if name in used or idle or (is_simulated(node) and not is_lost(node)):
                 yield node_metrics(node, used.get(name, ()), now=self._clock.now())
 
     async def run(self) -> None:

@@ -40,6 +40,7 @@ from trainplane.cluster.http.measures import Measures
 from trainplane.cluster.http.noting import audit_line, note
 from trainplane.cluster.http.objects import Objects, allowed_verb, read_question
 from trainplane.cluster.http.questions import Access, Questions
+from trainplane.cluster.http.unserved import refuse_by_name
 from trainplane.cluster.http.watch import stream
 from trainplane.cluster.identity import Identity
 from trainplane.cluster.log import Closed, Key, StoreError
@@ -241,8 +242,7 @@ class App:
         """Resources that are not stored, and those that are not there."""
         row = self._stateless.get((asked.group, asked.version, asked.resource))
         if row is None:
-            if words := _SERVED_OTHERWISE.get((asked.group, asked.version)):
-                raise NotFound(words, details={})
+            refuse_by_name(asked)
             if asked.group in self._built_in_groups:
                 raise NotFound.resource()
             return no_page()
@@ -396,13 +396,6 @@ def _attributes(asked: Request | Plain, method: str) -> Attributes:
     )
 
 
-_SERVED_OTHERWISE = {
-    (
-        "autoscaling",
-        "v1",
-    ): "autoscaling/v1 is not served here; write apiVersion: autoscaling/v2, or use a newer kubectl",
-}
-"""Versions of Kubernetes' own that some client still asks for, and what to do instead."""
 _PATH_VERBS = {"GET": "get", "POST": "post", "PUT": "put", "PATCH": "patch", "DELETE": "delete", "HEAD": "head"}
 
 
