@@ -7,7 +7,7 @@ import pytest
 from tests.upkeep.town import NOON, Raw, Town, node, play, pod
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Patch
-from trainplane.reconcile.decision import Delete, SetStatus
+from trainplane.reconcile.decision import Delete, Record, SetStatus
 from trainplane.reconcile.view import View
 from trainplane.upkeep.eviction import EVICTION, on_node, reconcile
 from trainplane.upkeep.node_health import NODE_HEALTH
@@ -52,6 +52,15 @@ def test_a_node_that_speaks_is_left_alone() -> None:
         assert town.writes == 0
 
     play(story)
+
+
+def test_of_a_node_that_is_deleted_it_is_noted_when_it_went() -> None:
+    gone = {**node("n"), "metadata": {"name": "n", "uid": "1"}}
+    another = {**node("n"), "metadata": {"name": "n", "uid": "2"}}
+    note = "Node n event: Removing Node n from Controller"
+    for view in (View(), View([another])):
+        assert NODE_HEALTH.reconcile(gone, view, NOON).actions == (Record(N, "Normal", "RemovingNode", note),)
+    assert NODE_HEALTH.outlives, "it is asked about nodes that are gone"
 
 
 def test_a_silent_node_is_lost_and_its_pods_leave_after_five_minutes() -> None:

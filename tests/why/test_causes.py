@@ -37,6 +37,7 @@ def test_every_sentence_has_a_number_or_a_name_and_a_way_out(case: Path) -> None
     names = [ref.name for ref in cause.objects]
     assert names, "a cause is about something"
     assert re.search(r"\d", cause.sentence) or any(name in cause.sentence for name in names)
+    assert cause.since, "and since when, for there is always an object that knows"
     assert len(cause.todo) > 20, "the way out is a sentence, not a shrug"
     assert cause.sentence[0].islower() or not cause.sentence[0].isalpha()
     assert "None" not in cause.told()

@@ -35,6 +35,8 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 """Taints; the first two with effect NoExecute send pods away."""
 NODE_LEASE_NAMESPACE = "kube-node-lease"
+REMOVING_NODE = "RemovingNode"
+"""The reason of the event about a node that is no more."""
 
 
 class NodeAddress(Wire, frozen=True):

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from trainplane.api.conditions import condition
 from trainplane.api.core import READY
 from trainplane.api.meta import Raw
-from trainplane.api.nodes import NODE_LEASE_NAMESPACE, NOT_READY, UNREACHABLE, UNSCHEDULABLE
+from trainplane.api.nodes import NODE_LEASE_NAMESPACE, NOT_READY, REMOVING_NODE, UNREACHABLE, UNSCHEDULABLE
 from trainplane.api.raw import look
 from trainplane.api.times import moment, stamp
 from trainplane.reconcile.controller import Controller
@@ -32,7 +32,11 @@ OURS = frozenset([NOT_READY, UNREACHABLE, UNSCHEDULABLE, *PRESSURES.values()])
 
 
 def reconcile(node: Raw, view: View, now: datetime) -> Decision:
-    """What should be done about one node now."""
+    """What should be done about one node now; of one that is gone, that is noted: nothing else tells when it went."""
+    there = view.get(Ref.of(node))
+    if there is None or there["metadata"].get("uid") != node["metadata"].get("uid"):
+        said = f"Node {name_of(node)} event: Removing Node {name_of(node)} from Controller"
+        return Decision((Record(Ref.of(node), "Normal", REMOVING_NODE, said),))
     if node["metadata"].get("deletionTimestamp"):
         return Decision()
     left = time_left(node, view, now)
@@ -147,6 +151,7 @@ NODE_HEALTH = Controller(
     kind="Node",
     reconcile=reconcile,
     watches=((("coordination.k8s.io", "Lease"), of_lease),),
+    outlives=True,
     reports_as="node-controller",
 )
 """The controller of nodes that are silent, and of the taints that follow from a node's conditions."""

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 
 from trainplane.api.core import DISRUPTION_TARGET, FAILED, READY
 from trainplane.api.meta import Raw
+from trainplane.api.nodes import REMOVING_NODE
 from trainplane.api.raw import look
 from trainplane.reconcile.view import Ref
 from trainplane.why.cause import Cause
@@ -12,6 +14,7 @@ from trainplane.why.ended import exit_of, first_failed, how_failed
 from trainplane.why.scene import (
     PATIENCE,
     Scene,
+    began,
     condition,
     containers,
     ended,
@@ -49,10 +52,37 @@ def node_lost(scene: Scene) -> Cause | None:
             f"bring it back, or delete it so that its pods start elsewhere: kubectl delete node {name}"
             if node is not None
             else "its pods end within a minute and start elsewhere; where they do not, see that the controllers run",
-            time_of((ready or {}).get("lastTransitionTime")),
+            time_of((ready or {}).get("lastTransitionTime"))
+            or (gone_since(scene, name, there) if node is None else None),
             (Ref("", "Node", "", name), *map(Ref.of, there)),
         )
     return None
+
+
+def gone_since(scene: Scene, node: str, pods: list[Raw]) -> datetime | None:
+    """When a node went that is no more: by the last event about it, or else by the first thing said of its pods."""
+    events = [
+        when
+        for event in scene.view.all("events.k8s.io", "Event")
+        if event.get("reason") == REMOVING_NODE
+        and (look(event, "regarding", "kind"), look(event, "regarding", "name")) == ("Node", node)
+        and (when := began(event))
+    ]
+    return max(events, default=None) or min(filter(None, map(left_alone, pods)), default=None)
+
+
+def left_alone(pod: Raw) -> datetime | None:
+    """Since when a pod is known to have lost its node: it was marked, is no longer ready, or is on its way out."""
+    unready = condition(pod, READY) or {}
+    said = [
+        (true_condition(pod, DISRUPTION_TARGET) or {}).get("lastTransitionTime"),
+        unready.get("lastTransitionTime") if unready.get("status") == "False" else None,
+    ]
+    times = [time_of(text) for text in said if text]
+    if going := time_of(pod["metadata"].get("deletionTimestamp")):
+        # What is written there is when its grace ends.
+        times.append(going - timedelta(seconds=pod["metadata"].get("deletionGracePeriodSeconds") or 0))
+    return min(filter(None, times), default=None)
 
 
 def preempted(scene: Scene) -> Cause | None:
