@@ -17,6 +17,7 @@ demo: setup ## Train a small model with torch on several nodes of this machine
 
 test: setup ## Format, lint, types, contracts and the whole test suite
 	@sh tools/debian.sh tests/debian-packages.txt
+	@sh tools/docker.sh .venv/docker
 	@$(py) -m tools.check format lint types contracts tests
 
 lint: setup ## Format, lint and the import contracts

@@ -1,90 +1,47 @@
-"""Containers of podman: made of real images, in the pod network, with what a pod asks for; gone with the pod."""
+"""Containers of podman and of docker: of real images, in the pod network, as the pod asks; gone with the pod."""
 
 import asyncio
-import io
 import os
 import shutil
-import subprocess
-import tarfile
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.node import engines
+from tests.node.engines import IMAGE, TOOLS, Engine
 from tests.node.nodes import NAMESPACE, Nodes, container, nodes, phase, pod, ref, states
 from tests.node.test_streams import heard
 from tests.patience import STORY
 from trainplane.api.ref import Ref
 from trainplane.cluster.client import Patch
 from trainplane.node.container import ContainerRunner
+from trainplane.node.engine import CLUSTER
 from trainplane.node.images import ImageMapping
 from trainplane.node.namespaced.leftovers import label
-from trainplane.node.podman_words import CLUSTER
 from trainplane.node.runner import Box, Image, Program, Stdio, Unable
-
-IMAGE = f"localhost/trainplane-test:{os.getpid()}"
-"""Of this process alone: those that test side by side share an engine."""
-TOOLS = ("sh", "true", "sleep", "echo", "cat", "id", "hostname", "ls", "wget", "httpd", "touch", "dd", "grep", "mkdir")
-PLAIN = """\
-[containers]
-default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
-[engine]
-runtime = "runc"
-cgroup_manager = "cgroupfs"
-events_logger = "file"
-"""
-"""For machines whose root may not raise limits, or that have both versions of control groups."""
 
 Play = Callable[[Nodes], Coroutine[Any, Any, None]]
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """What podman needs to work here: nothing, or settings for machines that hold much back."""
-    busybox = shutil.which("busybox")
-    if not busybox or not shutil.which("podman"):
-        pytest.skip("needs podman and a static busybox: apt-get install podman busybox-static")
-    folder = tmp_path_factory.mktemp("engine")
-    (folder / "containers.conf").write_text(PLAIN)
-    tried = list[str]()
-    for number, extra in enumerate(({}, {"CONTAINERS_CONF": str(folder / "containers.conf")})):
-        runner = ContainerRunner(folder / str(number), environment={**os.environ, **extra})
-
-        async def attempt(runner: ContainerRunner = runner) -> None:
-            await runner.sweep()
-            await runner.close()
-
-        try:
-            asyncio.run(attempt())
-        except Unable as error:
-            tried.append(str(error))
-            continue
-        archive = io.BytesIO()
-        with tarfile.open(fileobj=archive, mode="w") as tar:
-            tar.add(busybox, "bin/busybox")
-            for tool in TOOLS:
-                link = tarfile.TarInfo(f"bin/{tool}")
-                link.type, link.linkname = tarfile.SYMTYPE, "busybox"
-                tar.addfile(link)
-        words = ["podman", "import", "--change", 'ENTRYPOINT ["/bin/echo", "entered"]', "-", IMAGE]
-        own = {**os.environ, **extra}
-        subprocess.run(words, input=archive.getvalue(), env=own, capture_output=True, check=True, timeout=STORY)
-        yield extra
-        subprocess.run(["podman", "rmi", "--force", IMAGE], env=own, capture_output=True, check=False, timeout=STORY)
-        return
-    pytest.skip(f"podman does not work here: {tried[-1]}")
+@pytest.fixture(scope="module", params=["podman", "docker"])
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """Every engine that works here."""
+    with engines.engine(str(request.param)) as made:
+        yield made
 
 
 @pytest.fixture
-def played(engine: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
-    """Play something on nodes that have podman."""
-    for name, value in engine.items():
+def played(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Play something on nodes that have the engine."""
+    for name, value in engine.extra.items():
         monkeypatch.setenv(name, value)
 
     def play(part: Play, **settings: Any) -> None:
         async def all_of_it() -> None:
-            async with asyncio.timeout(STORY), nodes(tmp_path, runner="container", **settings) as made:
+            how = {"runner": "container", "engine": engine.name, **settings}
+            async with asyncio.timeout(STORY), nodes(tmp_path, **how) as made:
                 await part(made)
 
         asyncio.run(all_of_it())
@@ -92,11 +49,17 @@ def played(engine: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     return play
 
 
+async def give_host_users(made: Nodes) -> None:
+    """Let the users of pods be the host's: docker maps none, and some versions of runc do not join what has others."""
+    policy = Patch.merge({"metadata": {"labels": {"trainplane.dev/users": "host"}}})
+    await made.api.patch(Ref("", "Namespace", "", NAMESPACE), policy)
+
+
 def box(script: str = "", **fields: Any) -> dict[str, Any]:
     return container("c", script, **{"image": IMAGE, **fields})
 
 
-def test_a_container_is_its_image_with_what_the_pod_asks_for(played: Callable[..., None]) -> None:
+def test_a_container_is_its_image_with_what_the_pod_asks_for(played: Callable[..., None], engine: Engine) -> None:
     script = """
     id -u; id -g; hostname; pwd; echo "$WORD"; cat /v/key; echo "a line"; ls /bin | grep -c .
     grep -q "^ *0 *0 " /proc/self/uid_map && echo "root is root"
@@ -104,6 +67,8 @@ def test_a_container_is_its_image_with_what_the_pod_asks_for(played: Callable[..
     """
 
     async def play(made: Nodes) -> None:
+        if engine.name == "docker":
+            await give_host_users(made)
         await made.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm", "namespace": NAMESPACE},
                            "data": {"key": "from a volume\n"}})  # fmt: skip
         one = box(
@@ -116,7 +81,8 @@ def test_a_container_is_its_image_with_what_the_pod_asks_for(played: Callable[..
         await made.create(pod(containers=[one], volumes=[{"name": "v", "configMap": {"name": "cm"}}]))
         ended = await made.ended()
         lines = (await made.log()).splitlines()
-        assert lines == ["1234", "55", "p", "/bin", "two", "lines", "from a volume", "a line", lines[8], "read-only"]
+        said = ["1234", "55", "p", "/bin", "two", "lines", "from a volume", "a line", str(len(TOOLS) + 1)]
+        assert lines == [*said, *["root is root"] * (engine.name == "docker"), "read-only"]
         assert states(ended)["c"]["terminated"]["exitCode"] == 7
         assert states(ended)["c"]["terminated"]["message"] == "end\n"
 
@@ -137,12 +103,12 @@ def test_pods_find_each_other_by_name_and_the_containers_of_one_by_the_loopback(
         spec = {"clusterIP": "None", "selector": {"app": "x"}, "publishNotReadyAddresses": True}
         await made.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": NAMESPACE},
                            "spec": spec})  # fmt: skip
-        serve = "mkdir /w; echo served > /w/f; exec httpd -f -p 8000 -h /w"
+        serve = "mkdir w; echo served > w/f; exec httpd -f -p 8000 -h w"
         look = "until wget -q -Y off -O- http://{}:8000/f; do sleep 0.2; done"
-        server = pod("a", containers=[box(serve)], hostname="a", subdomain="s")
+        server = pod("a", containers=[box(serve, workingDir="/workspace")], hostname="a", subdomain="s")
         server["metadata"]["labels"] = {"app": "x"}
         await made.create(server)
-        beside = [box(serve), container("d", look.format("127.0.0.1"), image=IMAGE)]
+        beside = [box(serve, workingDir="/workspace"), container("d", look.format("127.0.0.1"), image=IMAGE)]
         await made.create(pod("b", containers=beside))
         await made.create(pod("c", containers=[box(look.format("a.s"))]))
         assert phase(await made.ended("c")) == "Succeeded"
@@ -205,7 +171,7 @@ def test_a_root_folder_is_run_too_and_stays_as_it_was(played: Callable[..., None
 
 
 def test_a_limit_on_memory_is_held_and_nothing_is_left(
-    played: Callable[..., None], engine: dict[str, str], tmp_path: Path
+    played: Callable[..., None], engine: Engine, tmp_path: Path
 ) -> None:
     was_there = Path("oom").exists()
 
@@ -217,25 +183,13 @@ def test_a_limit_on_memory_is_held_and_nothing_is_left(
         assert (terminated["exitCode"], terminated["reason"]) == (137, "OOMKilled")
 
     played(play)
-    words = [
-        "podman",
-        "ps",
-        "--all",
-        "--quiet",
-        "--filter",
-        f"label={CLUSTER}={label(tmp_path / 'node' / 'namespaced')}",
-    ]
-    left = subprocess.run(
-        words, env={**os.environ, **engine}, capture_output=True, text=True, check=True, timeout=STORY
-    )
-    assert left.stdout == ""
-    assert Path("oom").exists() == was_there, "podman leaves no file where we are"
+    assert not engine.containers(f"{CLUSTER}={label(tmp_path / 'node' / 'namespaced')}")
+    assert Path("oom").exists() == was_there, "the engine leaves no file where we are"
 
 
 def test_deleting_a_pod_ends_what_sleeps_and_another_command_joins_before(played: Callable[..., None]) -> None:
     async def play(made: Nodes) -> None:
-        policy = Patch.merge({"metadata": {"labels": {"trainplane.dev/users": "host"}}})
-        await made.api.patch(Ref("", "Namespace", "", NAMESPACE), policy)
+        await give_host_users(made)
         await made.create(pod(containers=[box("echo up; sleep 600")], terminationGracePeriodSeconds=1))
         await made.until("p", lambda found: phase(found) == "Running")
         channel = await made.running.streams.exec(ref("p"), ["sh", "-c", "hostname; exit 4"])
@@ -248,10 +202,9 @@ def test_deleting_a_pod_ends_what_sleeps_and_another_command_joins_before(played
     played(play)
 
 
-def test_what_a_former_life_left_is_ended(engine: dict[str, str], tmp_path: Path) -> None:
+def test_what_a_former_life_left_is_ended(engine: Engine, tmp_path: Path) -> None:
     async def play() -> None:
-        environment = {**os.environ, **engine}
-        former = ContainerRunner(tmp_path / "runner", environment=environment)
+        former = ContainerRunner(tmp_path / "runner", environment=engine.environment, engine=engine.name)
         await former.sweep()
         made = Box(Ref("", "Pod", NAMESPACE, "p"), "uid-1", "p", tmp_path / "box")
         made.folder.mkdir()
@@ -261,7 +214,7 @@ def test_what_a_former_life_left_is_ended(engine: dict[str, str], tmp_path: Path
             sleeps = Program("c", ("sleep", "600"), {}, cwd="", image=Image(IMAGE, "Never"))
             started = await former.start(made, sleeps, stdio)
         # As after `kill -9`: nobody has ended anything, and another one comes to the same folder.
-        latter = ContainerRunner(tmp_path / "runner", environment=environment)
+        latter = ContainerRunner(tmp_path / "runner", environment=engine.environment, engine=engine.name)
         assert list(await latter.sweep()) == ["uid-1"]
         assert not Path(f"/proc/{started.pid}").exists()
         await former.wait(started)
@@ -271,9 +224,9 @@ def test_what_a_former_life_left_is_ended(engine: dict[str, str], tmp_path: Path
     asyncio.run(play())
 
 
-def test_without_podman_it_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_without_an_engine_it_is_refused_in_a_sentence(tmp_path: Path) -> None:
     if os.geteuid():
         pytest.skip("needs root: another sentence comes first")
     runner = ContainerRunner(tmp_path, environment={"PATH": str(tmp_path)})
-    with pytest.raises(Unable, match=r"podman was looked for and is not on the PATH.*; install it, or use --runner "):
+    with pytest.raises(Unable, match=r"\(podman: it is not on the PATH; docker: it is not on the PATH\); install or "):
         asyncio.run(runner.sweep())

@@ -63,6 +63,11 @@ class Cluster:
         return self.folder / "door"
 
     @property
+    def engine(self) -> Path:
+        """What is there as long as a container engine may have containers of the cluster."""
+        return self.folder / "node" / "namespaced" / "engine"
+
+    @property
     def volumes(self) -> Path:
         """The folders behind persistent volume claims."""
         return self.folder / "volumes"

@@ -1,8 +1,10 @@
 """`trainplane down`: stop a cluster, and keep its data."""
 
+import asyncio
+
 import click
 
-from trainplane.cli.clusters import Cluster, of_cluster
+from trainplane.cli.clusters import Cluster, count, of_cluster
 from trainplane.cli.keeper import holder, stop
 
 
@@ -19,7 +21,21 @@ def down(cluster: Cluster) -> None:
     """
     keeper = holder(cluster)
     if keeper is None:
-        click.echo(f"already clean: cluster {cluster.name} is not running")
+        left = _sweep(cluster)
+        was = f"; it had left {count(left, 'pod')} running, now ended" if left else ""
+        click.echo(f"already clean: cluster {cluster.name} is not running{was}")
         return
     stop(cluster, keeper)
     click.echo(f"cluster {cluster.name} is stopped; {cluster.command('up')} starts it again with the same data")
+
+
+def _sweep(cluster: Cluster) -> int:
+    """End what a cluster that was killed has left in a container engine; returns how many pods that were.
+
+    All else ends with its process.
+    """
+    if not cluster.engine.exists():
+        return 0
+    from trainplane.node.machine import sweep_engines
+
+    return len(asyncio.run(sweep_engines(cluster.folder)))

@@ -94,7 +94,12 @@ def _quantity(context: click.Context, option: click.Parameter, value: str) -> st
     type=click.Choice(("auto", "namespaced", "container", "process")),
     default="auto",
     show_default=True,
-    help="How pods are run: isolated in namespaces, from real images by podman, as plain processes, or as fits best.",
+    help="How pods are run: isolated in namespaces, from real images, as plain processes, or as fits best.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(("podman", "docker")),
+    help="What makes containers for --runner container; by itself the first of them that works.",
 )
 @images_option("--image")
 @click.option("--no-egress", is_flag=True, help="Keep pods from reaching anything outside the cluster.")
@@ -126,6 +131,7 @@ def up(
     gates: frozenset[str],
     nodes: int,
     runner: str,
+    engine: str | None,
     images: "tuple[ImageMapping, ...]",
     no_egress: bool,
     simulate: bool,
@@ -158,13 +164,16 @@ def up(
     eval "$(trainplane up --detach)"
     trainplane up --name experiments --port 6443
     """
+    if engine and runner != "container":
+        raise click.UsageError("--engine goes with --runner container: nothing else uses one")
     prepare(cluster)
 
     def asked() -> Asked:
         from trainplane.node.machine import Settings
 
         count, known = nodes if simulate else 0, (*images, *configured())
-        machine = Settings(nodes, runner, images=known, egress=not no_egress) if nodes and not simulate else None
+        wanted = Settings(nodes, runner, engine or "", images=known, egress=not no_egress)
+        machine = wanted if nodes and not simulate else None
         noted = None if audit is None else Path(audit) if audit else cluster.audit
         return Asked(port, gates, count, node_cpu, node_memory, node_gpus, noted, records, machine)
 
@@ -257,8 +266,12 @@ def _nodes(serving: "Running") -> str:
     nodes = serving.nodes
     if nodes is None or nodes.runner is None:
         return ""
-    ways = {"namespaced": "in namespaces of their own", "container": "in containers of podman"}
+    ways = {"namespaced": "in namespaces of their own", "container": "in containers"}
     how = ways.get(nodes.runner.name, "as plain processes, not isolated")
+    if nodes.runner.name == "container":
+        from trainplane.node.container import ContainerRunner
+
+        how += f" of {nodes.runner.engine.name}" if isinstance(nodes.runner, ContainerRunner) else ""
     return f"pods on {count(len(nodes.agents), 'node')}, {how}; what jobs leave is in {nodes.folders.jobs}"
 
 

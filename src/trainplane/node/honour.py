@@ -38,7 +38,8 @@ def not_honoured(pod: Raw, abilities: Iterable[Ability], *, host_users: bool) ->
     """A warning for each thing that a pod asks for and does not get; `host_users` is what its namespace allows."""
     wanted = set(asked(pod)) - ({"hostUsers"} if host_users else set())
     for ability in abilities:
-        if ability.name in wanted and not ability.honoured:
+        is_honoured = ability.honoured or (host_users and ability.with_host_users)
+        if ability.name in wanted and not is_honoured:
             yield Said("Warning", NOT_HONOURED, f"{ability.name}: {ability.message}")
     for field in sorted(wanted & NOWHERE.keys()):
         yield Said("Warning", NOT_HONOURED, f"{field}: {NOWHERE[field]}")

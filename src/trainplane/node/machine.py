@@ -28,7 +28,7 @@ from trainplane.node.names import named, names
 from trainplane.node.process import ProcessRunner
 from trainplane.node.reclaim import reclaim
 from trainplane.node.restarts import Pace
-from trainplane.node.runner import CONTAINER, Runner, Unable
+from trainplane.node.runner import CONTAINER, ENGINE_NOTE, Runner, Unable
 from trainplane.node.streams import NodeStreams
 from trainplane.node.use import Use
 
@@ -36,6 +36,8 @@ AUTO, NAMESPACED, PROCESS = "auto", "namespaced", "process"
 RUNNERS = (AUTO, NAMESPACED, CONTAINER, PROCESS)
 STATE = "node"
 """The folder of what nodes keep for themselves."""
+ISOLATED = "namespaced"
+"""The folder in it of a Runner that isolates pods."""
 PRUNE = 300.0
 """Seconds between two looks at how much is kept of pods that are gone."""
 MEASURE = 10.0
@@ -51,6 +53,8 @@ class Settings(msgspec.Struct, frozen=True):
 
     nodes: int
     runner: str = AUTO
+    engine: str = ""
+    """The container engine that is wanted; "" is the first that works."""
     prefix: str = "node-"
     images: tuple[ImageMapping, ...] = ()
     egress: bool = True
@@ -69,11 +73,11 @@ async def choose(settings: Settings, folder: Path) -> Runner:
 
     Raises Unable where the one that was asked for cannot work.
     """
-    plain, ended = ProcessRunner(folder / STATE), list[str]()
+    plain, ended = ProcessRunner(folder / STATE), await sweep_engines(folder)
     ended += await plain.sweep()
     runner: Runner = plain
     if settings.runner != PROCESS and sys.platform == "linux":
-        best = _best(settings, folder / STATE / "namespaced")
+        best = _best(settings, folder / STATE / ISOLATED)
         try:
             ended += await best.sweep()
             runner = best
@@ -88,13 +92,22 @@ async def choose(settings: Settings, folder: Path) -> Runner:
     return runner
 
 
+async def sweep_engines(folder: Path) -> list[str]:
+    """End what a former life of the cluster in this folder has left in a container engine; the uids of its pods."""
+    if sys.platform != "linux" or not (folder / STATE / ISOLATED / ENGINE_NOTE).exists():
+        return []
+    from trainplane.node import engines
+
+    return await engines.sweep(folder / STATE / ISOLATED)
+
+
 def _best(settings: Settings, folder: Path) -> Runner:
     """The Runner that isolates pods, of the sort that was asked for."""
     # Only here: what they lean on is Linux's own.
     if settings.runner == CONTAINER:
         from trainplane.node.container import ContainerRunner
 
-        return ContainerRunner(folder, egress=settings.egress)
+        return ContainerRunner(folder, egress=settings.egress, engine=settings.engine)
     from trainplane.node.namespaced.runner import NamespacedRunner
 
     return NamespacedRunner(folder, egress=settings.egress)

@@ -1,123 +1,119 @@
-"""podman by its command line: lists of words in, JSON out, its refusals as they were said."""
+"""podman: the engine that joins namespaces which others have made, and runs root folders as they are."""
 
 import asyncio
-import fcntl
+import contextlib
 import json
+import os
 import re
 import shutil
-import termios
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from trainplane.node.runner import Stdio, Use
+from trainplane.node.engine import CLUSTER, POD, Engine, Failed, Sandbox
+from trainplane.node.namespaced.identity import RANGE
+from trainplane.node.namespaced.runner import NamespacedRunner
+from trainplane.node.runner import Box, Program, Started, Stdio
 
-PATIENCE = 120.0
-"""Seconds in which podman has to answer, pulls apart."""
-_MISSING = ("executable file not found", "no such file or directory", "command that was not found", "permission denied")
-
-
-class Failed(Exception):
-    """podman refused; says what it said."""
-
-    @property
-    def is_missing_program(self) -> bool:
-        """Whether all that was missing is the program that the container should run."""
-        said = str(self)
-        return "exec" in said and any(word in said for word in _MISSING)
+SANDBOX = "sandbox"
+ENTERS = (1, 2)
+"""The first version of runc that joins the pod network before it becomes one of the container's users."""
 
 
-class Podman:
-    """Runs podman."""
+class Podman(Engine):
+    """Runs podman. A box is held by a process that only sleeps."""
 
-    def __init__(self, environment: Mapping[str, str], *, folder: Path) -> None:
-        """What minds a container leaves a file in the folder that podman was run in when memory runs out."""
-        self._environment = dict(environment)
-        self._folder = folder
-        self.path = shutil.which("podman", path=environment.get("PATH"))
-        """None where there is none."""
+    name = "podman"
+    read_only = ("--read-only", "--read-only-tmpfs=false")
 
-    async def ask(self, *words: str, environment: Mapping[str, str] | None = None, patience: float = PATIENCE) -> str:
-        """What podman writes; raises Failed with the last line of what it says is wrong."""
-        command = await asyncio.create_subprocess_exec(
-            self._found(),
-            *words,
-            env={**self._environment, **(environment or {})},
-            cwd=self._folder,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+    def __init__(self, environment: Mapping[str, str], *, folder: Path, ground: NamespacedRunner) -> None:
+        super().__init__(environment, folder=folder, ground=ground)
+        self._cannot_enter = ""
+
+    async def try_out(self) -> None:
+        """Make a container around a program that does not exist: where only that is missing, all the rest works."""
+        root = self._folder / "trial-root"
+        root.mkdir(exist_ok=True)
+        name = f"trainplane-{self.label}-trial"
+        await self.remove([name])
         try:
-            async with asyncio.timeout(patience):
-                said, wrong = await command.communicate()
-        except TimeoutError:
-            raise Failed(f"`podman {words[0]}` did not answer within {patience:g} s") from None
+            trial = ["--name", name, "--network", "none", "--rootfs", str(root), "/none"]
+            await self.ask("create", *self.marks, *trial)
+            await self.ask("init", name)
+        except Failed as error:
+            if not error.is_missing_program:
+                raise
         finally:
-            if command.returncode is None:
-                command.kill()
-                await command.wait()
-        if command.returncode:
-            lines = wrong.decode(errors="replace").strip().splitlines() or [f"exit code {command.returncode}"]
-            raise Failed(lines[-1].removeprefix("Error: "))
-        return said.decode(errors="replace")
+            with contextlib.suppress(Failed):
+                await self.remove([name])
+            shutil.rmtree(root, ignore_errors=True)
+        runtime, version = await self._runtime()
+        if runtime == "runc" and version < ENTERS:
+            said = ".".join(map(str, version))
+            self._cannot_enter = f"{runtime} {said} cannot enter containers with users of their own"
 
-    async def begin(self, *words: str, stdio: Stdio) -> asyncio.subprocess.Process:
-        """Run podman with a container's files as its own, until that ends."""
-        return await asyncio.create_subprocess_exec(
-            self._found(),
-            *words,
-            env=self._environment,
-            cwd=self._folder,
-            stdin=stdio.stdin,
-            stdout=stdio.stdout,
-            stderr=stdio.stderr,
-            start_new_session=True,
-            preexec_fn=take_terminal if stdio.terminal else None,
-        )
-
-    def _found(self) -> str:
-        if not self.path:
-            raise Failed("podman is not on the PATH")
-        return self.path
-
-    async def runtime(self) -> tuple[str, tuple[int, ...]]:
+    async def _runtime(self) -> tuple[str, tuple[int, ...]]:
         """The name and version of the program that podman has make containers."""
         found = json.loads(await self.ask("info", "--format", "json"))["host"]["ociRuntime"]
         version = re.search(r"version (\d+)\.(\d+)", str(found.get("version")))
         return str(found.get("name")), tuple(map(int, version.groups())) if version else ()
 
-    async def state(self, name: str) -> dict[str, Any]:
-        """How a container is; raises Failed."""
-        (found,) = json.loads(await self.ask("container", "inspect", name))
-        state: dict[str, Any] = found["State"]
-        return state
-
-    async def containers(self, label: str) -> list[tuple[str, dict[str, str]]]:
-        """The ids and labels of all containers with a label."""
-        found = json.loads(await self.ask("ps", "--all", "--filter", f"label={label}", "--format", "json"))
-        return [(str(each["Id"]), dict(each.get("Labels") or {})) for each in found]
+    async def containers(self) -> list[tuple[str, str]]:
+        """The ids of all containers of this cluster, and the uids of their pods."""
+        words = ["--all", "--filter", f"label={CLUSTER}={self.label}", "--format", "json"]
+        found = json.loads(await self.ask("ps", *words))
+        return [(str(each["Id"]), str((each.get("Labels") or {}).get(POD, ""))) for each in found]
 
     async def remove(self, names: Sequence[str]) -> None:
-        """Kill and remove containers; those that are gone are no error."""
+        """Kill and remove containers."""
         if names:
             await self.ask("rm", "--force", "--ignore", "--time", "0", *names)
 
-    async def use(self, names: Sequence[str]) -> Use:
-        """What containers use together."""
-        if not names:
-            return Use(0.0, 0)
-        try:
-            found = json.loads(await self.ask("stats", "--no-stream", "--format", _STATS, *names))
-        except (Failed, ValueError):
-            # One of them has ended meanwhile; the next look finds the others.
-            return Use(0.0, 0)
-        return Use(sum(each["cpu"] for each in found) / 1e9, sum(each["memory"] for each in found))
+    async def hold(self, box: Box) -> Sandbox:
+        """Make a box, and have a process sleep in it."""
+        addresses = await self.ground.make(box)
+        return Sandbox(addresses, (await self._sleep(box)).pid)
 
+    async def keep(self, box: Box, sandbox: Sandbox) -> Sandbox:
+        """Have another process sleep where the first went with the fork server, which makes the box anew."""
+        return sandbox if sandbox.is_there else Sandbox(sandbox.addresses, (await self._sleep(box)).pid)
 
-_STATS = '[{{range $i, $c := .}}{{if $i}},{{end}}{"cpu": {{.CPUNano}}, "memory": {{.MemUsage}}}{{end}}]'
+    async def _sleep(self, box: Box) -> Started:
+        sleep = shutil.which("sleep") or "/bin/sleep"
+        with open(os.devnull, "r+b") as nothing:
+            stdio = Stdio(nothing.fileno(), nothing.fileno(), nothing.fileno())
+            return await self.ground.start(box, Program(SANDBOX, (sleep, "infinity"), {}), stdio)
 
+    async def words(self, box: Box, program: Program, sandbox: Sandbox) -> list[str]:
+        """Join the namespaces of the process that sleeps; users are mapped to those of the namespace."""
+        spaces = f"ns:/proc/{sandbox.pid}/ns/"
+        words = ["--network", f"{spaces}net", "--uts", f"{spaces}uts", "--no-hosts"]
+        # Users of their own may not mount the queues of a namespace that is not theirs.
+        words += ["--ipc", f"{spaces}ipc"] if box.host_users else []
+        if box.share_processes or program.beside:
+            words += ["--pid", f"{spaces}pid" if box.share_processes else f"container:{program.beside}"]
+        if not box.host_users:
+            first = self.ground.owner(box, uid=0, gid=0)
+            for kind, number in zip(("--uidmap", "--gidmap"), first, strict=True):
+                words += [kind, f"0:{number}:{RANGE}"]
+        if program.uid is not None or program.gid is not None:
+            uid = program.uid or 0
+            words += ["--user", f"{uid}:{uid if program.gid is None else program.gid}"]
+        return words + [word for group in program.groups for word in ("--group-add", str(group))]
 
-def take_terminal() -> None:
-    """Make the standard input the terminal of this session."""
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    async def base(self, root: Path) -> list[str]:
+        """The folder itself, below a layer that is discarded."""
+        return ["--rootfs", f"{root}:O"]
+
+    async def start(self, name: str, stdio: Stdio) -> tuple[asyncio.subprocess.Process, int]:
+        """Initialise a container, so that what cannot run is told apart from what ran and failed; then start it."""
+        await self.ask("init", name)
+        pid = int((await self.state(name))["Pid"])
+        command = await self.begin("start", "--attach", "--interactive", "--sig-proxy=false", name, stdio=stdio)
+        return command, pid
+
+    def why_not_joined(self, box: Box) -> str:
+        """Older versions of runc enter no container that has users of its own."""
+        if box.host_users or not self._cannot_enter:
+            return ""
+        todo = "install crun or a newer runc, or label the namespace trainplane.dev/users: host"
+        return f"{self._cannot_enter}; {todo}"

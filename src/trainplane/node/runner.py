@@ -12,6 +12,8 @@ from trainplane.api.ref import Ref
 
 CONTAINER = "container"
 """The name of the Runner that has real images."""
+ENGINE_NOTE = "engine"
+"""The file of a Runner's folder that names the engine which has containers of this cluster."""
 START_ERROR = "StartError"
 """The command cannot be run: it is missing, not executable, or its folder is."""
 CREATE_ERROR = "CreateContainerError"
@@ -180,6 +182,8 @@ class Ability(msgspec.Struct, frozen=True):
     """One word, such as CgroupV1 or NoUserNamespaces."""
     message: str
     """How it is done, or what is missing and how to get it."""
+    with_host_users: bool = False
+    """Whether it is honoured in namespaces whose users are the host's, where it is not elsewhere."""
 
 
 class NotStarted(Exception):

@@ -21,6 +21,7 @@ from trainplane.node.machine import NAMESPACED, PROCESS, Settings, choose
 from trainplane.node.runner import CONTAINER, Ability, Unable
 
 NEEDED, USEFUL = "needed", "useful"
+ENGINES = ("podman", "docker")
 ENOUGH_DISK = 1 << 30
 """Bytes that a cluster, its logs and what jobs leave behind should at least have."""
 _SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -71,8 +72,9 @@ async def survey(folder: Path, *, now: datetime) -> Survey:
     runner, why, abilities = await _runner()
     what, _, todo = why.partition("; ")
     isolated = Finding("isolated pods", runner == NAMESPACED, what, todo, NEEDED)
+    engines = [await _engine(name) for name in ENGINES]
     ground = (_python(), _disk(folder), _port(), _clock(now))
-    return Survey(runner, why, (*kinds, isolated, *ground, *map(_of, abilities), await _engine(), *_more()))
+    return Survey(runner, why, (*kinds, isolated, *ground, *map(_of, abilities), *engines, *_more()))
 
 
 def _of(ability: Ability) -> Finding:
@@ -82,10 +84,10 @@ def _of(ability: Ability) -> Finding:
     return Finding(ability.name, False, what, todo)
 
 
-async def _tried(runner: str) -> tuple[str, Sequence[Ability]]:
+async def _tried(runner: str, engine: str = "") -> tuple[str, Sequence[Ability]]:
     """What pods get from a Runner once it has made a container here; raises Unable where it cannot."""
     with tempfile.TemporaryDirectory(prefix="trainplane-doctor-") as place:
-        made = await choose(Settings(1, runner), Path(place))
+        made = await choose(Settings(1, runner, engine), Path(place))
         try:
             return made.name, tuple(made.abilities)
         finally:
@@ -102,14 +104,16 @@ async def _runner() -> tuple[str, str, Sequence[Ability]]:
     return name, "a container in namespaces of its own was made and removed", abilities
 
 
-async def _engine() -> Finding:
-    """Whether podman can run pods from real images."""
+async def _engine(name: str) -> Finding:
+    """Whether an engine can run pods from real images."""
+    about = f"real images with {name}"
     try:
-        await _tried(CONTAINER)
+        await _tried(CONTAINER, name)
     except Unable as error:
         what, _, todo = str(error).rpartition("; ")
-        return Finding("real images", False, what, todo)
-    return Finding("real images", True, "podman made a container in the pod network; choose it with --runner container")
+        return Finding(about, False, what, todo)
+    how = f"--runner container --engine {name}"
+    return Finding(about, True, f"a container was made and removed; choose it with {how}")
 
 
 def _namespaces() -> Iterator[Finding]:

@@ -76,12 +76,12 @@ class Maker:
         self._home = home
         self._host_net = host_net
 
-    def make(self, message: Message) -> Box:
-        """Make a box as the Runner says it; raises OSError."""
+    def make(self, message: Message, *, net: int | None = None) -> Box:
+        """Make a box as the Runner says it; raises OSError. `net` is the network that it has already, open."""
         ip = message["ip"]
         if not ip and self._host_net is None:
             raise PermissionError(1, "only root can give a pod the host's network; leave hostNetwork out")
-        box = self._namespaces(message, ("net", "uts", "ipc") if ip else ("uts", "ipc"))
+        box = self._namespaces(message, ("net", "uts", "ipc") if ip else ("uts", "ipc"), net=net)
         try:
             if ip:
                 link = "pod" + "-".join(ip.split(".")[2:])
@@ -97,9 +97,11 @@ class Maker:
             raise
         return box
 
-    def _namespaces(self, message: Message, kinds: tuple[str, ...]) -> Box:
-        kernel.unshare(sum(_FLAGS[kind] for kind in kinds))
+    def _namespaces(self, message: Message, kinds: tuple[str, ...], *, net: int | None) -> Box:
+        kernel.unshare(sum(_FLAGS[kind] for kind in kinds if kind != "net" or net is None))
         try:
+            if net is not None:
+                kernel.setns(net, kernel.NEW_NET)
             kernel.set_hostname(message["hostname"])
             for name, value in message["sysctls"].items():
                 write_setting(name.replace(".", "/"), value)

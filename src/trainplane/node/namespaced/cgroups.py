@@ -216,14 +216,28 @@ def _mounts() -> Iterator[tuple[str, str, set[str]]]:
             yield where, kind, set(options.split(","))
 
 
-def _own() -> dict[str, str]:
-    """The group this process is in, by controller; that of version 2 is under ""."""
+def _own(pid: int | str = "self") -> dict[str, str]:
+    """The group a process is in, by controller; that of version 2 is under ""."""
     found: dict[str, str] = {}
-    for line in _read("/proc/self/cgroup").splitlines():
+    for line in _read(f"/proc/{pid}/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         for name in controllers.split(","):
             found[name] = path
     return found
+
+
+def use_of(pid: int) -> tuple[float, int]:
+    """Seconds of CPU and bytes of memory of the group that a process is in, whoever made it; 0 where it is gone."""
+    separate = dict[str, str]()
+    try:
+        own = _own(pid)
+    except OSError:
+        return 0.0, 0
+    for where, kind, options in _mounts():
+        if kind == "cgroup2" and os.path.exists(f"{where}{own.get('', '')}/memory.current"):
+            return Version2(where, ()).use(own[""].lstrip("/"))
+        separate |= {name: f"{where}{own[name]}" for name in options & set(_CONTROLLERS) & set(own)}
+    return Version1(separate).use(".")
 
 
 def _place(where: str, own: str, label: str) -> str:

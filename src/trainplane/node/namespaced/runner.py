@@ -16,7 +16,7 @@ from trainplane.api.ref import Ref
 from trainplane.control import clock
 from trainplane.node.namespaced import cgroups, minder
 from trainplane.node.namespaced.abilities import Found, abilities
-from trainplane.node.namespaced.addresses import GATEWAY, Addresses
+from trainplane.node.namespaced.addresses import GATEWAY, Addresses, host_address
 from trainplane.node.namespaced.channel import Message
 from trainplane.node.namespaced.client import LOG, ForkServer, Lost, Unable, ranges
 from trainplane.node.namespaced.gateway import Gateway
@@ -51,6 +51,8 @@ class _Made:
     box: Box
     addresses: tuple[str, ...]
     ids: list[str] = field(default_factory=list)
+    network: Path | None = None
+    """The network namespace that somebody else has made for it."""
 
 
 class NamespacedRunner:
@@ -183,26 +185,39 @@ class NamespacedRunner:
         found.setblocking(False)
         return found
 
-    async def make(self, box: Box) -> tuple[str, ...]:
-        """Make a box: namespaces for network, names and shared memory, with an address."""
+    def has(self, box: Box) -> bool:
+        """Whether there is a box; it may have been lost with the fork server."""
+        return box.uid in self._boxes
+
+    async def make(self, box: Box, *, network: Path | None = None) -> tuple[str, ...]:
+        """Make a box: namespaces for network, names and shared memory, with an address.
+
+        `network` is a network namespace that it joins instead of having one made; in another one it is made again.
+        """
         if foreign := [name for name in box.sysctls if not name.startswith(_SYSCTLS)]:
             raise NotStarted(CREATE_ERROR, f"a pod has no sysctl {', '.join(foreign)} of its own; remove it")
         if len(box.nodename) > _LONGEST_NAME:
             too_long = f"the full name {box.nodename} has {len(box.nodename)} letters, and a host has {_LONGEST_NAME}"
             raise NotStarted(CREATE_ERROR, f"{too_long} at most; use shorter names, or leave setHostnameAsFQDN out")
+        if network and (known := self._boxes.get(box.uid) or self._homeless.get(box.uid)):
+            known.network = network
+            return (await self._make(known)).addresses
         try:
-            addresses = (_host_address() if box.host_network else self._addresses.take(),)
+            addresses = (host_address() if box.host_network else self._addresses.take(),)
         except OSError as error:
             raise NotStarted(CREATE_ERROR, f"{error.strerror}; remove pods that have ended") from error
-        return (await self._make(_Made(box, addresses))).addresses
+        return (await self._make(_Made(box, addresses, network=network))).addresses
 
     async def _make(self, made: _Made) -> _Made:
-        box = made.box
+        box, networks = made.box, list[int]()
         try:
+            if made.network and not box.host_network:
+                networks.append(os.open(made.network, os.O_RDONLY | os.O_CLOEXEC))
             await self._serve()
             self._notes.made(box.uid)
             await self._server.ask(
                 "make",
+                files=networks,
                 uid=box.uid,
                 hostname=box.nodename,
                 ip="" if box.host_network else made.addresses[0],
@@ -215,6 +230,9 @@ class NamespacedRunner:
             self._forget(made)
             said = error.strerror if isinstance(error, OSError) else str(error)
             raise NotStarted(CREATE_ERROR, f"the pod's surroundings cannot be made: {said}") from error
+        finally:
+            for each in networks:
+                os.close(each)
         self._homeless.pop(box.uid, None)
         self._boxes[box.uid] = made
         return made
@@ -382,13 +400,3 @@ class NamespacedRunner:
 
     def _box_at(self, address: str) -> Box | None:
         return next((made.box for made in self._boxes.values() if address in made.addresses), None)
-
-
-def _host_address() -> str:
-    """The address by which this machine goes out; nothing is sent to find it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))
-        except OSError:
-            return "127.0.0.1"
-        return str(probe.getsockname()[0])

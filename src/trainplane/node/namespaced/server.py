@@ -145,8 +145,10 @@ class Server:
 
     # Boxes
 
-    def _make(self, message: Message, _: list[int]) -> Message:
-        self._boxes[message["uid"]] = self._maker.make(message)
+    def _make(self, message: Message, files: list[int]) -> Message:
+        if former := self._boxes.pop(message["uid"], None):
+            former.release()
+        self._boxes[message["uid"]] = self._maker.make(message, net=files[0] if files else None)
         return {}
 
     def _remove(self, message: Message, _: list[int]) -> None:

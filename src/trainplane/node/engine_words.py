@@ -1,54 +1,45 @@
-"""What podman is told of a container that it is to make: the words of `podman create`."""
+"""What an engine is told of a container that it is to make: the words of `create` that podman and docker share."""
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from trainplane.node.engine import POD, Engine, Sandbox
 from trainplane.node.namespaced import egress, files
 from trainplane.node.namespaced.addresses import GATEWAY, NETWORK
-from trainplane.node.namespaced.identity import RANGE
+from trainplane.node.namespaced.cgroups import PERIOD
 from trainplane.node.runner import CREATE_ERROR, Box, Mount, NotStarted, Program
 
-CLUSTER, POD = "dev.trainplane.cluster", "dev.trainplane.pod"
-"""The labels by which the engine's containers are known to be ours, and whose they are."""
 MEMORY = Path("/dev/shm")  # noqa: S108 - where memory passes for a folder
-
-Owner = Callable[[Box], tuple[int, int]]
-"""The host's numbers of the user 0 and the group 0 of a pod."""
+LONGEST = 4096
+"""Of a variable in a file; longer ones are handed over."""
 
 
 class Wording:
-    """Puts containers into podman's words, for one cluster."""
+    """Puts containers into an engine's words."""
 
-    def __init__(self, label: str, *, egress: bool, owner: Owner) -> None:
-        """`label` tells the clusters of a machine apart."""
-        self._label = label
+    def __init__(self, engine: Engine, *, egress: bool) -> None:
+        self._engine = engine
         self._egress = egress
-        self._owner = owner
 
-    def words(
-        self, box: Box, program: Program, *, name: str, addresses: Sequence[str], sandbox: int, terminal: bool
+    async def words(
+        self, box: Box, program: Program, *, name: str, sandbox: Sandbox, terminal: bool
     ) -> tuple[list[str], dict[str, str]]:
-        """What podman is told of a container, and the variables that it finds in its own environment.
+        """What an engine is told of a container, and the variables that it finds in its own environment.
 
-        `sandbox` is the process whose namespaces it joins.
+        Raises NotStarted, OSError or Failed.
         """
-        spaces = f"ns:/proc/{sandbox}/ns/"
-        words = ["--name", name, "--label", f"{CLUSTER}={self._label}", "--label", f"{POD}={box.uid}"]
-        words += ["--network", f"{spaces}net", "--uts", f"{spaces}uts", "--no-hosts"]
-        # Users of their own may not mount the queues of a namespace that is not theirs.
-        words += ["--ipc", f"{spaces}ipc"] if box.host_users else []
-        if box.share_processes or program.beside:
-            words += ["--pid", f"{spaces}pid" if box.share_processes else f"container:{program.beside}"]
+        words = ["--name", name, *self._engine.marks, "--label", f"{POD}={box.uid}"]
         words += ["--log-driver", "none", "--interactive", "--pull", "never"] + ["--tty"] * terminal
-        words += self._user(box, program)
+        words += await self._engine.words(box, program, sandbox)
+        words += list(self._engine.read_only) * program.read_only_root
         words += _rights(program)
-        for mount in (*self._own_files(box, program, addresses), *program.mounts):
+        for mount in (*self._own_files(box, program, sandbox.addresses), *program.mounts):
             words += ["--volume", f"{self._source(box, mount)}:{mount.target}:{'ro' if mount.read_only else 'rw'}"]
         env = self._environment(box, program)
         file = box.folder / f"{program.container}.env"
-        simple = {key: value for key, value in env.items() if "\n" not in value}
+        simple = {key: value for key, value in env.items() if "\n" not in value and len(value) < LONGEST}
         file.touch(mode=0o600)
         file.write_text("".join(f"{key}={value}\n" for key, value in simple.items()), encoding="utf-8")
         words += ["--env-file", str(file)]
@@ -59,27 +50,17 @@ class Wording:
         if program.cwd:
             words += ["--workdir", program.cwd]
         if program.image is None:
-            return [*words, "--rootfs", f"{program.root}:O", *program.argv], extra
+            root = await self._engine.base(program.root) if program.root else []
+            return [*words, *root, *program.argv], extra
         if program.image.knows_command:
             return [*words, program.image.name, *program.argv], extra
         entrypoint, *arguments = program.argv
         return [*words, "--entrypoint", entrypoint, program.image.name, *arguments], extra
 
-    def _user(self, box: Box, program: Program) -> list[str]:
-        words = list[str]()
-        if not box.host_users:
-            first = self._owner(box)
-            for kind, number in zip(("--uidmap", "--gidmap"), first, strict=True):
-                words += [kind, f"0:{number}:{RANGE}"]
-        if program.uid is not None or program.gid is not None:
-            uid = program.uid or 0
-            words += ["--user", f"{uid}:{uid if program.gid is None else program.gid}"]
-        for group in program.groups:
-            words += ["--group-add", str(group)]
-        return words
-
     def _environment(self, box: Box, program: Program) -> dict[str, str]:
-        added = {"GLOO_SOCKET_IFNAME": "eth0"} if not box.host_network else {}
+        added = self._engine.variables(box)
+        if not box.host_network:
+            added["GLOO_SOCKET_IFNAME"] = "eth0"
         if self._egress and box.egress and not box.host_network:
             namespace, domain = box.pod.namespace, box.domain
             added |= egress.variables(gateway=GATEWAY, network=str(NETWORK), namespace=namespace, domain=domain)
@@ -106,7 +87,7 @@ class Wording:
     @property
     def memory(self) -> Path:
         """Where volumes that are memory lie."""
-        return MEMORY / f"trainplane-{self._label}"
+        return MEMORY / f"trainplane-{self._engine.label}"
 
     def _memory_folder(self, box: Box, name: str) -> Path:
         self.memory.mkdir(mode=0o700, exist_ok=True)
@@ -124,7 +105,6 @@ class Wording:
 def _rights(program: Program) -> list[str]:
     """What a container may do and use."""
     words = ["--privileged"] * program.privileged
-    words += ["--read-only", "--read-only-tmpfs=false"] * program.read_only_root
     words += [word for name in sorted(program.drop_capabilities) for word in ("--cap-drop", name)]
     words += [word for name in sorted(program.add_capabilities) for word in ("--cap-add", name)]
     words += ["--security-opt", "no-new-privileges"] * program.no_new_privileges
@@ -133,7 +113,8 @@ def _rights(program: Program) -> list[str]:
     if program.memory is not None:
         words += ["--memory", str(program.memory), "--memory-swap", str(program.memory)]
     if program.cpus is not None:
-        words += ["--cpus", f"{program.cpus:g}"]
+        # Said so, one that is above what the machine has is no error.
+        words += ["--cpu-period", str(PERIOD), "--cpu-quota", str(max(1000, int(program.cpus * PERIOD)))]
     if program.cpu_request:
         words += ["--cpu-shares", str(max(2, int(program.cpu_request * 1024)))]
     return words
