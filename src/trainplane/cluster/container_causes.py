@@ -5,14 +5,13 @@ from typing import Any
 
 import msgspec
 
-from trainplane.cluster.causes import Cause, duplicate, invalid, not_found, not_supported, required
+from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_found, not_supported, required, too_many
 from trainplane.cluster.env_causes import env_causes, env_from_causes
-from trainplane.cluster.go_structs import as_go
 from trainplane.cluster.names import label_faults
 from trainplane.cluster.paths import path_faults
 from trainplane.cluster.probe_causes import PROBES, handler_causes, port_name_faults, probe_causes
 from trainplane.cluster.resource_causes import resource_causes
-from trainplane.cluster.security_causes import profile_causes
+from trainplane.cluster.security_causes import container_context_causes
 
 _MOUNT_WORDS = {
     "mountPropagation": ("Bidirectional", "HostToContainer", "None"),
@@ -20,17 +19,19 @@ _MOUNT_WORDS = {
 }
 _RESTARTS = ("Always", "Never", "OnFailure")
 _RULE_ACTIONS = ("Restart", "RestartAllContainers")
+_MOST_RULES = 20
+_MOST_CODES = 255
 _RESIZES = ("NotRequired", "RestartContainer")
-MOST = 2**31 - 1
 Part = Mapping[str, Any]
 
 
 class Around(msgspec.Struct):
-    """What a container is judged beside: the pod's volumes by name, its claims, its time to end, and names in use."""
+    """What a container is judged beside: the pod's volumes by name, its claims and policies, and names in use."""
 
     volumes: Mapping[str, Part]
     claims: Sequence[str] = ()
     grace: int | None = None
+    restart: str = "Always"
     seen: set[str] = msgspec.field(default_factory=set)
 
 
@@ -66,9 +67,9 @@ def container_causes(raw: Part, at: str, around: Around) -> Iterator[Cause]:
     for hook, handler in (raw.get("lifecycle") or {}).items():
         if isinstance(handler, Mapping):
             yield from handler_causes(handler, f"{at}.lifecycle.{hook}", grace=around.grace)
-    yield from _restart(raw, at)
+    yield from _restart(raw, at, around)
     yield from resource_causes(raw.get("resources") or {}, f"{at}.resources", claims=around.claims)
-    yield from _security(raw.get("securityContext") or {}, f"{at}.securityContext")
+    yield from container_context_causes(raw.get("securityContext") or {}, f"{at}.securityContext")
 
 
 def _ports(ports: Any, at: str) -> Iterator[Cause]:
@@ -114,10 +115,30 @@ def _mounts(raw: Part, at: str, volumes: Mapping[str, Part]) -> Iterator[Cause]:
         for field in ("subPath", "subPathExpr"):
             for fault in path_faults(mount.get(field) or ""):
                 yield invalid(f"{at}.volumeMounts.{field}", mount[field], fault)
-        if mount.get("subPath") and mount.get("subPathExpr"):
-            words = "subPathExpr and subPath are mutually exclusive"
-            yield invalid(f"{at}.volumeMounts.subPathExpr", mount["subPathExpr"], words)
+        yield from _mount_causes(mount, at, where, raw)
     yield from _devices(raw, at, volumes, {mount.get("name"): mount.get("mountPath") for mount in given})
+
+
+def _mount_causes(mount: Part, at: str, where: str, raw: Part) -> Iterator[Cause]:
+    """What is wrong with how a volume is mounted, beside other things that its container says."""
+    if mount.get("subPath") and mount.get("subPathExpr"):
+        words = "subPathExpr and subPath are mutually exclusive"
+        yield invalid(f"{where}.subPathExpr", mount["subPathExpr"], words)
+    devices = raw.get("volumeDevices") or ()
+    if any(mount.get("name") == each.get("name") for each in devices):
+        yield invalid(f"{where}.name", mount["name"], "must not already exist in volumeDevices")
+    if any(mount.get("mountPath") == each.get("devicePath") for each in devices):
+        yield invalid(f"{where}.mountPath", mount["mountPath"], "must not already exist as a path in volumeDevices")
+    spread, read = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
+    if spread == "Bidirectional" and not (raw.get("securityContext") or {}).get("privileged"):
+        words = "Bidirectional mount propagation is available only to privileged containers"
+        yield forbidden(f"{at}.volumeMounts.mountPropagation", words)
+    if read in ("Enabled", "IfPossible"):
+        if not mount.get("readOnly"):
+            yield forbidden(f"{at}.volumeMounts.recursiveReadOnly", "may only be specified when readOnly is true")
+        if spread not in (None, "None"):
+            words = "may only be specified when mountPropagation is None or not specified"
+            yield forbidden(f"{at}.volumeMounts.recursiveReadOnly", words)
 
 
 def _devices(raw: Part, at: str, volumes: Mapping[str, Part], mounted: Part) -> Iterator[Cause]:
@@ -149,7 +170,7 @@ def _devices(raw: Part, at: str, volumes: Mapping[str, Part], mounted: Part) -> 
         paths.add(path)
 
 
-def _restart(raw: Part, at: str) -> Iterator[Cause]:
+def _restart(raw: Part, at: str, around: Around) -> Iterator[Cause]:
     """What is wrong with how a container is started again by itself."""
     policy = raw.get("restartPolicy")
     if policy is not None and policy not in _RESTARTS:
@@ -157,14 +178,19 @@ def _restart(raw: Part, at: str) -> Iterator[Cause]:
     rules = raw.get("restartPolicyRules") or ()
     if rules and policy is None:
         yield required(f"{at}.restartPolicy", "must specify restartPolicy when restart rules are used")
+    if len(rules) > _MOST_RULES:
+        yield too_many(f"{at}.restartPolicyRules", len(rules), _MOST_RULES)
     for index, rule in enumerate(rules):
         where, codes = f"{at}.restartPolicyRules[{index}]", rule.get("exitCodes")
         if rule.get("action") not in _RULE_ACTIONS:
             yield not_supported(f"{where}.action", rule.get("action") or "", _RULE_ACTIONS)
         if codes is None:
             yield required(f"{where}.exitCodes", "must be specified")
-        elif codes.get("operator") not in ("In", "NotIn"):
+            continue
+        if codes.get("operator") not in ("In", "NotIn"):
             yield not_supported(f"{where}.exitCodes.operator", codes.get("operator") or "", ("In", "NotIn"))
+        if len(codes.get("values") or ()) > _MOST_CODES:
+            yield too_many(f"{where}.exitCodes.values", len(codes["values"]), _MOST_CODES)
     resized: set[Any] = set()
     for index, rule in enumerate(raw.get("resizePolicy") or ()):
         if rule.get("resourceName") in resized:
@@ -175,14 +201,6 @@ def _restart(raw: Part, at: str) -> Iterator[Cause]:
                 yield required(f"{at}.resizePolicy")
             elif rule[name] not in known:
                 yield not_supported(f"{at}.resizePolicy", rule[name], known)
-
-
-def _security(raw: Part, at: str) -> Iterator[Cause]:
-    for name in ("runAsUser", "runAsGroup"):
-        value = raw.get(name)
-        if value is not None and not 0 <= value <= MOST:
-            yield invalid(f"{at}.{name}", value, f"must be between 0 and {MOST}, inclusive")
-    yield from profile_causes(raw, at)
-    if raw.get("allowPrivilegeEscalation") is False and raw.get("privileged"):
-        shown = as_go(raw, "SecurityContext")
-        yield invalid(at, shown, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true")
+        if around.restart == "Never" and rule.get("restartPolicy") == "RestartContainer":
+            words = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+            yield invalid(f"{at}.resizePolicy", rule["restartPolicy"], words)

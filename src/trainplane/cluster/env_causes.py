@@ -14,7 +14,7 @@ _IN_ENV = (
     *("status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
 )
 _IN_FILES = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
-_FIELDS = {*_IN_ENV, *_IN_FILES}
+_FIELDS = {*_IN_ENV, *_IN_FILES, "spec.restartPolicy", "spec.schedulerName", "status.nominatedNodeName", "status.phase"}
 _MAPS = ("metadata.annotations", "metadata.labels")
 _ENTRY = re.compile(r"(.*)\['(.*)'\]\Z", re.DOTALL)
 _RESOURCES = tuple(
@@ -43,7 +43,7 @@ def config_key_faults(key: str) -> Iterator[str]:
         yield "must be no more than 253 characters"
     if not CONFIG_KEY.match(key):
         yield CONFIG_KEY_WORDS
-    elif key in (".", ".."):
+    if key in (".", ".."):
         yield f"must not be '{key}'"
     elif key.startswith(".."):
         yield "must not start with '..'"
@@ -95,7 +95,9 @@ def field_causes(raw: Part, at: str, *, files: bool = False) -> Iterator[Cause]:
         yield required(where)
     elif version != "v1":
         yield invalid(where, path, f"error converting fieldPath: unsupported pod version: {version}")
-    elif path not in _FIELDS and not (entry and entry[1] in _MAPS):
+    elif entry and entry[1] not in _MAPS:
+        yield invalid(where, path, f"error converting fieldPath: field label does not support subscript: {path}")
+    elif path not in _FIELDS and not entry:
         yield invalid(where, path, f"error converting fieldPath: field label not supported: {path}")
     elif entry:
         key = entry[2].lower() if entry[1] == "metadata.annotations" else entry[2]

@@ -11,6 +11,7 @@ from trainplane.cluster.causes import Cause, duplicate, invalid, not_supported, 
 from trainplane.cluster.go_structs import as_go
 from trainplane.cluster.job_policies import Unreadable, failure_causes, listed, success_causes
 from trainplane.cluster.names import key_faults, label_faults, value_faults
+from trainplane.cluster.pod_annotation_causes import annotation_causes
 from trainplane.cluster.pod_validation import spec_causes
 from trainplane.cluster.selector_causes import selector_causes
 
@@ -68,6 +69,7 @@ def _spec_causes(spec: Raw) -> Iterator[Cause]:
         for fault in key_faults(key.lower()):
             yield invalid("spec.template.annotations", key, fault)
     inner = template.get("spec") or {}
+    yield from annotation_causes(metadata, inner, "spec.template.annotations")
     yield from spec_causes(inner, "spec.template.spec")
     yield from _restart_causes(spec, inner)
 

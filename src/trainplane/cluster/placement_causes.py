@@ -5,12 +5,13 @@ from typing import Any
 
 from trainplane.api.raw import look
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
-from trainplane.cluster.names import key_faults, label_faults, value_faults
+from trainplane.cluster.names import key_faults, label_faults, subdomain_faults, value_faults
 from trainplane.cluster.selector_causes import selector_causes
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_OPERATORS = ("Equal", "Exists", "Lt", "Gt")
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 Spec = Mapping[str, Any]
 
@@ -23,16 +24,26 @@ def placement_causes(spec: Spec, at: str) -> Iterator[Cause]:
         for fault in value_faults(value):
             yield invalid(f"{at}.nodeSelector", value, fault)
     for index, toleration in enumerate(spec.get("tolerations") or ()):
-        yield from _toleration(toleration, f"{at}.tolerations[{index}]")
+        yield from toleration_causes(toleration, f"{at}.tolerations[{index}]")
     yield from _node_affinity(look(spec, "affinity", "nodeAffinity") or {}, f"{at}.affinity.nodeAffinity")
     for side in ("podAffinity", "podAntiAffinity"):
         yield from _pod_affinity(look(spec, "affinity", side) or {}, f"{at}.affinity.{side}")
+    spread: list[tuple[Any, Any]] = []
     for index, each in enumerate(spec.get("topologySpreadConstraints") or ()):
-        yield from _spread(each, f"{at}.topologySpreadConstraints[{index}]")
+        where, pair = (
+            f"{at}.topologySpreadConstraints[{index}]",
+            (each.get("topologyKey"), each.get("whenUnsatisfiable")),
+        )
+        yield from _spread(each, where)
+        if pair in spread:
+            first = f"{at}.topologySpreadConstraints[{spread.index(pair)}]"
+            yield duplicate(f"{first}.{{topologyKey, whenUnsatisfiable}}", f"{{{pair[0]}, {pair[1]}}}")
+        spread.append(pair)
     yield from _gates(spec, at)
 
 
-def _toleration(raw: Spec, at: str) -> Iterator[Cause]:
+def toleration_causes(raw: Spec, at: str) -> Iterator[Cause]:
+    """What is wrong with a toleration that stands at a path."""
     key, operator, value, effect = (raw.get(name) or "" for name in ("key", "operator", "value", "effect"))
     given, operator = operator, operator or "Equal"
     for fault in key_faults(key) if key else ():
@@ -50,7 +61,7 @@ def _toleration(raw: Spec, at: str) -> Iterator[Cause]:
         if value:
             yield invalid(f"{at}.operator", value, "value must be empty when `operator` is 'Exists'")
     else:
-        yield not_supported(f"{at}.operator", operator, ("Equal", "Exists"))
+        yield not_supported(f"{at}.operator", operator, _OPERATORS if operator in _OPERATORS else _OPERATORS[:2])
     if effect and effect not in _EFFECTS:
         yield not_supported(f"{at}.effect", effect, _EFFECTS)
 
@@ -97,6 +108,10 @@ def _node_term(term: Spec, at: str) -> Iterator[Cause]:
             yield required(f"{where}.values", words)
         if each.get("key") != "metadata.name":
             yield invalid(f"{where}.key", each.get("key") or "", "not a valid field selector key")
+            continue
+        for number, name in enumerate(each.get("values") or ()):
+            for fault in subdomain_faults(name):
+                yield invalid(f"{where}.values[{number}]", name, fault)
 
 
 def _value_causes(term: Spec, at: str) -> Iterator[Cause]:
@@ -157,9 +172,30 @@ def _spread(raw: Spec, at: str) -> Iterator[Cause]:
 
 
 def _label_keys(raw: Spec, at: str, names: tuple[str, ...]) -> Iterator[Cause]:
+    """What is wrong with the keys of labels that a pod is compared by, beside a selector."""
+    selector = raw.get("labelSelector")
+    places: dict[str, int] = {}
     for name in names:
-        if raw.get(name) and raw.get("labelSelector") is None:
+        keys = raw.get(name) or ()
+        if keys and selector is None:
             yield forbidden(f"{at}.{name}", "must not be specified when labelSelector is not set")
+            continue
+        for index, key in enumerate(keys):
+            places[key] = index
+            for fault in key_faults(key):
+                yield invalid(f"{at}.{name}[{index}]", key, fault)
+    apart = raw.get("mismatchLabelKeys") or () if "mismatchLabelKeys" in names else ()
+    for index, key in enumerate(raw.get("matchLabelKeys") or ()):
+        if key in apart and selector is not None:
+            words = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield invalid(f"{at}.matchLabelKeys[{index}]", key, words)
+    said = set(look(selector, "matchLabels") or ()) if places else set()
+    for each in look(selector, "matchExpressions") or () if places else ():
+        key = each.get("key")
+        if key in places and key in said:
+            # The server's own words and path: it means the key's place in its list.
+            yield invalid(f"{at}[{places[key]}]", key, "exists in both matchLabelKeys and labelSelector")
+        said.add(key)
 
 
 def _gates(spec: Spec, at: str) -> Iterator[Cause]:

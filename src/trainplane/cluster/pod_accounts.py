@@ -13,12 +13,16 @@ MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 VOLUME_PREFIX = "kube-api-access-"
 TOKEN_SECONDS = 3607
 """As a real server asks for, so that such a token is told from one that a person asked for."""
+_MIRROR = "kubernetes.io/config.mirror"
+"""Pods that a node tells of have nothing to say to the API."""
 ROOT_CERTIFICATE = "kube-root-ca.crt"
 
 
 def with_account(pod: Raw, lookup: Lookup, *, place: Callable[[int], int]) -> Raw:
     """A pod with its account, that account's pull secrets, and its token where it wants one; raises Forbidden."""
     spec, namespace = dict(pod.get("spec") or {}), pod["metadata"].get("namespace", "")
+    if _MIRROR in (pod["metadata"].get("annotations") or ()):
+        return pod
     name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
     spec |= {"serviceAccountName": name, "serviceAccount": name}
     account = lookup(Ref("", "ServiceAccount", namespace, name))

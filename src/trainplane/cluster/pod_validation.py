@@ -1,32 +1,28 @@
 """What the API server refuses in pods and in the templates of pods."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
-from ipaddress import ip_address
 from typing import Any
 
 from trainplane.api.merge import same
 from trainplane.api.meta import Raw
-from trainplane.api.quantity import parse
 from trainplane.api.raw import look
+from trainplane.cluster.addresses import address_faults
+from trainplane.cluster.armor import match_causes
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
 from trainplane.cluster.container_causes import Around, container_causes
 from trainplane.cluster.ephemeral_causes import ephemeral_causes, ephemeral_change_causes
 from trainplane.cluster.go_structs import difference
-from trainplane.cluster.names import label_faults, subdomain_faults
+from trainplane.cluster.names import subdomain_faults
 from trainplane.cluster.placement_causes import placement_causes
-from trainplane.cluster.resource_causes import claim_causes
-from trainplane.cluster.security_causes import profile_causes
+from trainplane.cluster.pod_annotation_causes import annotation_causes
+from trainplane.cluster.pod_network_causes import network_causes
+from trainplane.cluster.pod_totals import total_causes
+from trainplane.cluster.resource_causes import claim_causes, resource_causes
+from trainplane.cluster.security_causes import pod_context_causes
 from trainplane.cluster.volume_causes import volume_causes
+from trainplane.cluster.windows_causes import system_causes
 
-_SYSCTL = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?\Z")
-_SEARCH_FORM = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*"
-_SEARCH = re.compile(rf"(\.|{_SEARCH_FORM}\.?)\Z")
-_SEARCH_WORDS = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must "
-    f"start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SEARCH_FORM}')"
-)
 _UPDATE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -46,10 +42,14 @@ def pod_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
         if quality != (look(old, "status", "qosClass") or quality):
             yield invalid("status.qosClass", quality, "field is immutable")
         return
+    metadata = new.get("metadata") or {}
+    if metadata.get("annotations") != look(old, "metadata", "annotations"):
+        yield from annotation_causes(metadata, spec, "metadata.annotations")
     if old is not None and spec is old.get("spec"):
         return
     yield from spec_causes(spec, "spec")
     if old is None:
+        yield from match_causes(metadata, spec, "spec")
         if spec.get("ephemeralContainers"):
             yield forbidden("spec.ephemeralContainers", "cannot be set on create")
     else:
@@ -63,7 +63,12 @@ def spec_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
     claims = spec.get("resourceClaims") or ()
     yield from claim_causes(claims, f"{at}.resourceClaims")
     names = [each["name"] for each in claims if each.get("name")]
-    around = Around(volumes, claims=names, grace=spec.get("terminationGracePeriodSeconds"))
+    around = Around(
+        volumes,
+        claims=names,
+        grace=spec.get("terminationGracePeriodSeconds"),
+        restart=spec.get("restartPolicy") or "",
+    )
     if not spec.get("containers"):
         yield required(f"{at}.containers")
     for kind in ("containers", "initContainers", "ephemeralContainers"):
@@ -74,59 +79,35 @@ def spec_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
     policy = spec.get("restartPolicy")
     if policy not in (None, "Always", "OnFailure", "Never"):
         yield not_supported(f"{at}.restartPolicy", policy, ("Always", "OnFailure", "Never"))
-    policy = spec.get("dnsPolicy")
-    known = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-    if policy not in (None, *known):
-        yield not_supported(f"{at}.dnsPolicy", policy, known)
-    for name in ("hostname", "subdomain"):
-        if text := spec.get(name):
-            for fault in label_faults(text):
-                yield invalid(f"{at}.{name}", text, fault)
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= _MOST:
         yield invalid(f"{at}.activeDeadlineSeconds", deadline, f"must be between 1 and {_MOST}, inclusive")
+    yield from network_causes(spec, at)
     yield from placement_causes(spec, at)
     yield from _whole_causes(spec, at)
 
 
 def _whole_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
     """What is wrong with what a pod says of itself as a whole."""
-    for index, alias in enumerate(spec.get("hostAliases") or ()):
-        where = f"{at}.hostAliases[{index}]"
-        yield from _address_causes(alias.get("ip") or "", f"{where}.ip")
-        for number, name in enumerate(alias.get("hostnames") or ()):
-            for fault in subdomain_faults(name):
-                yield invalid(f"{where}.hostnames[{number}]", name, fault)
-    if spec.get("dnsPolicy") == "None" and spec.get("dnsConfig") is None:
-        yield required(f"{at}.dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
-    for index, server in enumerate(look(spec, "dnsConfig", "nameservers") or ()):
-        yield from _address_causes(server, f"{at}.dnsConfig.nameservers[{index}]")
     for name in ("nodeName", "serviceAccountName"):
         if text := spec.get(name):
             for fault in subdomain_faults(text):
                 yield invalid(f"{at}.{name}", text, fault)
-    if spec.get("hostnameOverride") is not None:
-        for fault in subdomain_faults(spec["hostnameOverride"]):
-            yield invalid(f"{at}.hostnameOverride", spec["hostnameOverride"], fault)
-    for index, text in enumerate(look(spec, "dnsConfig", "searches") or ()):
-        if not _SEARCH.match(text):
-            yield invalid(f"{at}.dnsConfig.searches[{index}]", text, _SEARCH_WORDS)
-    for index, option in enumerate(look(spec, "dnsConfig", "options") or ()):
-        if not option.get("name"):
-            yield required(f"{at}.dnsConfig.options[{index}]", "must not be empty")
-    for name, amount in (spec.get("overhead") or {}).items():
-        if parse(amount) < parse(0):
-            yield invalid(f"{at}.overhead.limits[{name}]", str(amount), "must be greater than or equal to 0")
+    if spec.get("overhead"):
+        yield from resource_causes({"limits": spec["overhead"]}, f"{at}.overhead")
+    if spec.get("resources"):
+        yield from total_causes(spec, f"{at}.resources")
     system = look(spec, "os", "name")
     if spec.get("os") is not None and not system:
         yield required(f"{at}.os.name")
     elif system is not None and system not in ("linux", "windows"):
         yield not_supported(f"{at}.os", system, ("linux", "windows"))
+    yield from system_causes(spec, at)
     if spec.get("hostUsers") is False:
-        for name in ("hostNetwork", "hostPID", "hostIPC"):
+        for name, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if spec.get(name):
-                yield forbidden(f"{at}.{name}", "when `hostUsers` is false")
-    yield from _context_causes(spec, f"{at}.securityContext")
+                yield forbidden(f"{at}.{shown}", "when `hostUsers` is false")
+    yield from pod_context_causes(spec, f"{at}.securityContext")
     yield from _shared_causes(spec, at)
     for index, container in enumerate(spec.get("initContainers") or ()):
         if container.get("restartPolicy") == "Always":
@@ -146,6 +127,8 @@ def _shared_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
             if look(container, "securityContext", "procMount") == "Unmasked" and spec.get("hostUsers") is not False:
                 words = "`hostUsers` must be false to use `Unmasked`"
                 yield invalid(f"{where}.securityContext.procMount", "Unmasked", words)
+            if container.get("volumeDevices") and spec.get("hostUsers") is False:
+                yield forbidden(f"{where}.volumeDevices", "when `hostUsers` is false")
             for number, port in enumerate(container.get("ports") or () if kind == "containers" else ()):
                 if not port.get("hostPort"):
                     continue
@@ -155,42 +138,14 @@ def _shared_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
                 taken.add(place)
 
 
-def _context_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
-    context = spec.get("securityContext") or {}
-    groups = [
-        (f"supplementalGroups[{index}]", each) for index, each in enumerate(context.get("supplementalGroups") or ())
-    ]
-    for name, value in [*((name, context.get(name)) for name in ("fsGroup", "runAsUser", "runAsGroup")), *groups]:
-        if value is not None and not 0 <= value <= _MOST:
-            yield invalid(f"{at}.{name}", value, f"must be between 0 and {_MOST}, inclusive")
-    for index, each in enumerate(context.get("sysctls") or ()):
-        name = each.get("name") or ""
-        if not name:
-            yield required(f"{at}.sysctls[{index}].name")
-        elif len(name) > 253 or not _SYSCTL.match(name):
-            form = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
-            words = f"must have at most 253 characters and match regex {form}"
-            yield invalid(f"{at}.sysctls[{index}].name", name, words)
-    yield from profile_causes(context, at)
-    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
-        words = "ShareProcessNamespace and HostPID cannot both be enabled"
-        yield invalid(f"{at}.shareProcessNamespace", True, words)
-
-
-def _address_causes(text: Any, at: str) -> Iterator[Cause]:
-    try:
-        ip_address(str(text))
-    except ValueError:
-        yield invalid(at, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
-
-
 def _status_causes(status: Mapping[str, Any]) -> Iterator[Cause]:
     addresses = [each.get("ip") for each in status.get("podIPs") or ()]
     first = status.get("podIP")
     if first and (not addresses or addresses[0] != first):
         addresses = [first]
     for index, text in enumerate(addresses):
-        yield from _address_causes(text, f"status.podIPs[{index}]")
+        for fault in address_faults(str(text)):
+            yield invalid(f"status.podIPs[{index}]", text, fault)
 
 
 def _change_causes(spec: Raw, old: Raw, subresource: str) -> Iterator[Cause]:

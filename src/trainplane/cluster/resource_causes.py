@@ -137,7 +137,9 @@ def _wanted_claims(wanted: Iterable[Part], at: str, known: list[str]) -> Iterato
             continue
         shown = f"{name}/{part}" if part else name
         # Who has the whole of a claim has each part of it already.
-        if shown in seen or (part and name in seen) or (not part and any(each.startswith(f"{name}/") for each in seen)):
+        if part and name in seen:
+            yield duplicate(where, name)
+        elif shown in seen or (not part and any(each.startswith(f"{name}/") for each in seen)):
             yield duplicate(where, shown)
         else:
             seen.append(shown)

@@ -10,7 +10,10 @@ from trainplane.api.core import NAMESPACE_FINALIZER, PENDING
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
+from trainplane.cluster.armor import armored
 from trainplane.cluster.defaults import labelled, secret_kept
+from trainplane.cluster.new_pods import ungated, with_label_keys
+from trainplane.cluster.pod_totals import has_totals
 from trainplane.cluster.resources import resource_of
 
 _WITH_GENERATION = {
@@ -78,6 +81,8 @@ def prepared(raw: Raw, row: Kind, *, place: Callable[[int], int]) -> Raw:
 
 def read_back(raw: Raw, row: Kind) -> Raw:
     """A new object as it is stored, with what is filled in whenever it is read: that is not judged before."""
+    if (row.group, row.kind) == ("", "Pod"):
+        return armored(raw)
     return labelled(raw) if (row.group, row.kind) == ("batch", "Job") else raw
 
 
@@ -150,9 +155,10 @@ def _substance(raw: Raw, row: Kind) -> Any:
 
 
 def quality_of_service(spec: Mapping[str, Any]) -> str:
-    """A pod's qosClass, by the requests and limits of its containers."""
+    """A pod's qosClass, by its own requests and limits or by those of its containers."""
     guaranteed, any_given = True, False
-    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+    containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+    for container in (spec,) if has_totals(spec) else containers:
         resources = container.get("resources") or {}
         limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
         for name in ("cpu", "memory"):
@@ -165,7 +171,7 @@ def quality_of_service(spec: Mapping[str, Any]) -> str:
 
 
 def _new_pod(raw: Raw, _: Callable[[int], int]) -> Raw:
-    spec = raw.get("spec") or {}
+    spec = with_label_keys(ungated(raw.get("spec") or {}), raw["metadata"].get("labels") or {})
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         spec = {**spec, "terminationGracePeriodSeconds": 1}
     status: Raw = {"phase": PENDING, "qosClass": quality_of_service(spec)}
@@ -179,7 +185,8 @@ def _new_pod(raw: Raw, _: Callable[[int], int]) -> Raw:
 
 def _new_job(raw: Raw, _: Callable[[int], int]) -> Raw:
     spec, metadata = raw["spec"], raw["metadata"]
-    made = {**raw, "status": {}}
+    spec = {**spec, "template": {**spec["template"], "spec": ungated(spec["template"].get("spec") or {})}}
+    made = {**raw, "spec": spec, "status": {}}
     if spec.get("manualSelector"):
         return made
     ours = dict.fromkeys(_JOB_LABELS, metadata["uid"]) | dict.fromkeys(_JOB_NAMES, metadata["name"])
@@ -305,7 +312,7 @@ def _changed_pod(new: Raw, old: Raw) -> Raw:
     """What admission and the scheduler filled in stays where an update leaves it out."""
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     filled = ("nodeName", "serviceAccountName", "serviceAccount", "priority", "preemptionPolicy", "tolerations")
-    return {**new, "spec": {**{name: before[name] for name in filled if name in before}, **spec}}
+    return {**new, "spec": ungated({**{name: before[name] for name in filled if name in before}, **spec})}
 
 
 _BLANK_STATUS: dict[str, Raw] = {

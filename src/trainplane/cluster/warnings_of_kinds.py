@@ -7,6 +7,7 @@ from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import parse
 from trainplane.api.raw import look
+from trainplane.cluster.armor import ARMOR, armor_warnings
 from trainplane.cluster.names import is_label, label_faults
 from trainplane.cluster.volume_causes import volume_warnings
 
@@ -20,7 +21,13 @@ _LABELS = {
     "failure-domain.kubernetes.io/zone": ("v1.17", "topology.kubernetes.io/zone"),
 }
 """Labels of nodes that have other names now."""
-_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+_NO_USE = {
+    "scheduler.alpha.kubernetes.io/critical-pod": ("v1.16", "priorityClassName"),
+    "seccomp.security.alpha.kubernetes.io/pod": ("v1.27", "seccompProfile"),
+    "security.alpha.kubernetes.io/sysctls": ("v1.11", "sysctls"),
+    "security.alpha.kubernetes.io/unsafe-sysctls": ("v1.11", "sysctls"),
+}
+"""Annotations that nobody reads: since when, and the field that took their place."""
 _SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
 _NO_POD = "a null labelSelector results in matching no pod"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -36,7 +43,7 @@ _VOLUMES = {
     "quobyte": "deprecated in v1.22, non-functional in v1.25+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
     "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
-    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "storageOS": "deprecated in v1.22, non-functional in v1.25+",
 }
 Part = Mapping[str, Any]
 
@@ -51,14 +58,16 @@ def kind_warnings(row: Kind, new: Raw, old: Raw | None) -> Iterator[str]:
 
 def _pod(new: Raw) -> Iterator[str]:
     yield from _name(new, "this is used in the Pod's hostname")
-    yield from _annotations(new["metadata"], "metadata")
+    yield from _annotations(new["metadata"], "metadata.annotations")
+    yield from armor_warnings(new["metadata"], new.get("spec") or {}, "metadata.annotations")
     yield from _spec(new.get("spec") or {}, "spec")
 
 
 def _job(new: Raw) -> Iterator[str]:
     template = look(new, "spec", "template") or {}
     yield from _name(new, "this is used in Pod names and hostnames")
-    yield from _annotations(template.get("metadata") or {}, "spec.template.metadata")
+    where = "spec.template.metadata.annotations"
+    yield from _annotations(template.get("metadata") or {}, where, armor=True)
     yield from _spec(template.get("spec") or {}, "spec.template.spec")
 
 
@@ -68,17 +77,16 @@ def _name(new: Raw, use: str) -> Iterator[str]:
         yield f"metadata.name: {use}, {_SURPRISING}: [{' '.join(label_faults(name))}]"
 
 
-def _annotations(metadata: Part, at: str) -> Iterator[str]:
-    annotations = metadata.get("annotations")
-    if not annotations:
-        return
-    for key in annotations:
-        where = f"{at}.annotations[{key}]"
-        if key == "scheduler.alpha.kubernetes.io/critical-pod":
-            yield f'{where}: non-functional in v1.16+; use the "priorityClassName" field instead'
-        elif key == "seccomp.security.alpha.kubernetes.io/pod" or key.startswith(_SECCOMP):
+def _annotations(metadata: Part, at: str, *, armor: bool = False) -> Iterator[str]:
+    """What is said in annotations that have no meaning any more, or should be said in a field."""
+    for key in metadata.get("annotations") or ():
+        where = f"{at}[{key}]"
+        if key in _NO_USE:
+            since, field = _NO_USE[key]
+            yield f'{where}: non-functional in {since}+; use the "{field}" field instead'
+        elif key.startswith(_SECCOMP):
             yield f'{where}: non-functional in v1.27+; use the "seccompProfile" field instead'
-        elif key.startswith(_APP_ARMOR):
+        elif armor and key.startswith(ARMOR):
             yield f'{where}: deprecated since v1.30; use the "appArmorProfile" field instead'
 
 
@@ -147,7 +155,7 @@ def _twice(items: Any, name: str, at: str) -> Iterator[str]:
 def _volumes(volumes: Any, at: str) -> Iterator[str]:
     for index, volume in enumerate(volumes):
         for kind, words in _VOLUMES.items():
-            if volume.get(kind) is not None:
+            if volume.get(kind) is not None or volume.get(kind.lower()) is not None:
                 yield f"{at}[{index}].{kind}: {words}"
     yield from volume_warnings(volumes)
 
