@@ -297,6 +297,16 @@ def test_the_group_of_a_volume_may_write_there(tmp_path: Path) -> None:
     assert (tmp_path / "link").lstat().st_uid == 54321
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_a_private_key_is_root_s_and_its_group_reads_it_for_ssh_refuses_one_of_its_own_user_that_others_read(
+    tmp_path: Path,
+) -> None:
+    owner = Owner(54321, 54321, 54322, root=54000)
+    write(tmp_path, {"id_rsa": File(b"key", 0o600)}, owner=owner)
+    found = (tmp_path / "id_rsa").stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (54000, 54322, 0o640)
+
+
 def test_an_empty_folder_of_huge_pages_is_refused_by_name(tmp_path: Path) -> None:
     volume = {"name": "v", "emptyDir": {"medium": "HugePages"}}
     with pytest.raises(Missing, match="medium HugePages cannot be made here; use Memory"):

@@ -88,7 +88,10 @@ def owner_of(pod: Raw, home: Home, box: Box) -> Owner:
     context = pod["spec"].get("securityContext") or {}
     uid, gid = home.runner.owner(box, uid=context.get("runAsUser"), gid=context.get("runAsGroup"))
     group = context.get("fsGroup")
-    return Owner(uid, gid, None if group is None else home.runner.owner(box, uid=None, gid=group)[1])
+    if group is None:
+        return Owner(uid, gid)
+    root, fs_group = home.runner.owner(box, uid=0, gid=group)
+    return Owner(uid, gid, fs_group, root if root != uid else None)
 
 
 async def refresh(pod: Raw, home: Home, made: Furnished) -> None:

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import parse
@@ -51,24 +52,33 @@ class Owner(msgspec.Struct, frozen=True):
     uid: int
     gid: int
     fs_group: int | None = None
+    root: int | None = None
+    """Root in the pod, where that is another."""
 
-    def give(self, folder: Path) -> None:
-        """Let the pod's user have a folder with all that is in it, and its fsGroup write there."""
+    def give(self, folder: Path, *, to_read: bool = False) -> None:
+        """Let the pod's user have a folder with all that is in it, and its fsGroup write there.
+
+        What it gets only to read is root's where there is an fsGroup, as on Kubernetes: ssh refuses a private key of
+        its own user that a group may read.
+        """
         if os.geteuid() != 0:
             return
+        by_group = self.fs_group is not None and to_read and self.root is not None
+        giver = replace(self, uid=self.root) if by_group else self
         # Nothing is looked up by a path twice: another pod may have the volume too, and put a link where a folder was.
         for _, folders, files, at in os.fwalk(folder):
             for name in (".", *folders, *files):
-                self._give(name, at)
+                giver._give(name, at, write=not by_group)
 
-    def _give(self, name: str, at: int) -> None:
+    def _give(self, name: str, at: int, *, write: bool) -> None:
         os.chown(name, self.uid, self.gid if self.fs_group is None else self.fs_group, dir_fd=at, follow_symlinks=False)
         if self.fs_group is None or stat.S_IFMT(os.lstat(name, dir_fd=at).st_mode) not in (stat.S_IFDIR, stat.S_IFREG):
             return
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
         try:
             mode = os.fstat(file).st_mode
-            os.fchmod(file, mode & 0o7777 | (0o2070 if stat.S_ISDIR(mode) else 0o060 if mode & 0o200 else 0o040))
+            group = 0o060 if write and mode & 0o200 else 0o040
+            os.fchmod(file, mode & 0o7777 | (0o2070 if stat.S_ISDIR(mode) else group))
         finally:
             os.close(file)
 
@@ -154,7 +164,7 @@ def write(folder: Path, files: Files, *, owner: Owner) -> bool:
             each.unlink()
     if old is not None:
         shutil.rmtree(folder / old, ignore_errors=True)
-    owner.give(folder)
+    owner.give(folder, to_read=True)
     return True
 
 
