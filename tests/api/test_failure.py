@@ -40,6 +40,18 @@ Root Cause (first observed failure):
 """.splitlines()
 
 
+MPIRUN = """\
+[rank0]: Traceback (most recent call last):
+[rank0]: RuntimeError: Connection closed by peer [10.244.0.5]:29500
+[rank0]: trainplane: this rank ended with exit code 1
+[rank3]: step 7
+[rank3]: Traceback (most recent call last):
+[rank3]: ModuleNotFoundError: No module named 'no_such_module'
+[rank3]: trainplane: this rank ended with exit code 4
+ssh: this is what mpirun makes of it
+""".splitlines()
+
+
 def without(*words: str) -> list[str]:
     return [line for line in TORCHRUN if not any(word in line for word in words)]
 
@@ -47,6 +59,19 @@ def without(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("code", "lines", "verdict"),
     [
+        pytest.param(
+            255, MPIRUN, Verdict(ExitClass.IMPORT_ERROR, 3, 4), id="mpirun, and who lost a peer noticed first"
+        ),
+        pytest.param(
+            1, MPIRUN[:3], Verdict(ExitClass.PEER_LOST, 0, 1), id="mpirun, and nobody else says that it failed"
+        ),
+        pytest.param(
+            0,
+            ["[rank1]: trainplane: this rank ended with signal 9"],
+            Verdict(ExitClass.SIGNAL, 1, 137),
+            id="mpirun, and a rank was killed",
+        ),
+        pytest.param(255, ["nothing"], Verdict(ExitClass.EXIT_CODE, None, 255), id="255 is no signal"),
         pytest.param(
             1,
             ["Traceback (most recent call last):", "OSError: [Errno 98] Address already in use"],

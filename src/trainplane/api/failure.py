@@ -1,7 +1,7 @@
 """How a program failed: the class of its end, and which of a job's many failures came first and drew the others."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -15,6 +15,8 @@ CONDITION = "trainplane.dev/Failure"
 """The condition by which a node says of a pod how it failed: its reason is the class, its message the rank."""
 ABORTED = 134
 """The exit code of a program that has ended itself with SIGABRT."""
+SIGNALS = range(129, 193)
+"""The exit codes that stand for a signal; above them a program chose the number itself, as ssh its 255."""
 TAIL = 200
 """How many of the last lines are looked at for the cause."""
 
@@ -124,6 +126,8 @@ _TAG = re.compile(r"^\[(?:rank|[a-z]+)(\d+)\]: ?")
 _EXCEPTION = re.compile(r"^Traceback \(most recent call last\)")
 _RANK = re.compile(r"^\s*rank\s*:\s*(\d+) \(local_rank: \d+\)")
 _CODE = re.compile(r"^\s*exitcode\s*:\s*(-?\d+) ")
+_ENDED = re.compile(r"^\[rank(\d+)\]: trainplane: this rank ended with (signal|exit code) (\d+)$")
+"""What a rank under mpirun says when its program fails, where `run` started it."""
 _UNKNOWN = "ContainerStatusUnknown"
 _SECONDARY = (ExitClass.PEER_LOST, ExitClass.COLLECTIVE_TIMEOUT)
 
@@ -139,20 +143,35 @@ class Verdict(NamedTuple):
 def judge(code: int, lines: Sequence[str], *, oom: bool = False, started: bool = True) -> Verdict:
     """What a program's end means, by its exit code, which is above 128 for a signal, and its last lines."""
     said = lines[-TAIL:]
+    if not oom and started and (verdicts := [_judged(*each) for each in _fallen(said)]):
+        return next((each for each in verdicts if each.kind not in _SECONDARY), verdicts[0])
     rank, own, code = _blamed(said, code)
     if oom:
         return Verdict(ExitClass.OUT_OF_MEMORY, rank, code)
     if not started:
         return Verdict(ExitClass.NOT_STARTED, rank, code)
+    return _judged(rank, own, code)
+
+
+def _judged(rank: int | None, own: Sequence[str], code: int) -> Verdict:
+    """What the end of a rank means by its own lines."""
     text = "\n".join(own)
     found = next((found for found, pattern in _CAUSES if pattern.search(text)), None)
     if found is None:
         is_exception = any(_EXCEPTION.match(line) for line in own)
         # Threads of a library that are still at work when an exception ends the program often have it abort.
-        by_itself = code <= 128 or code == ABORTED
-        otherwise = ExitClass.EXIT_CODE if code <= 128 else ExitClass.SIGNAL
+        by_itself = code not in SIGNALS or code == ABORTED
+        otherwise = ExitClass.SIGNAL if code in SIGNALS else ExitClass.EXIT_CODE
         found = ExitClass.USER_EXCEPTION if is_exception and by_itself else otherwise
     return Verdict(found, rank, code)
+
+
+def _fallen(lines: Sequence[str]) -> Iterator[tuple[int, list[str], int]]:
+    """The ranks that say themselves that they failed, the first one first: each with its own lines and exit code."""
+    for line in lines:
+        if said := _ENDED.match(line):
+            mine = [bare(other) for other in lines if (tag := _TAG.match(other)) and tag[1] == said[1]]
+            yield int(said[1]), mine, int(said[3]) + (128 if said[2] == "signal" else 0)
 
 
 def _blamed(lines: Sequence[str], code: int) -> tuple[int | None, list[str], int]:
@@ -171,6 +190,11 @@ def _blamed(lines: Sequence[str], code: int) -> tuple[int | None, list[str], int
     mine = [(_TAG.match(line), line) for line in lines[:report]]
     kept = [line for tag, line in mine if rank is None or tag is None or int(tag[1]) == rank]
     return rank, [bare(line) for line in kept], code
+
+
+def ending(code: int) -> str:
+    """An exit code in words."""
+    return f"signal {code - 128}" if code in SIGNALS else f"exit code {code}"
 
 
 def bare(line: str) -> str:
@@ -202,7 +226,7 @@ class Failure:
         """In one sentence, without anything that the program wrote."""
         who = f"rank {self.rank}" if self.rank is not None else f"{self.step}-{self.index}"
         where = f" on {self.node}" if self.node else ""
-        how = f"signal {self.code - 128}" if self.code > 128 else f"exit code {self.code}"
+        how = ending(self.code)
         kind = f"{self.kind.words}, " if self.kind not in (ExitClass.SIGNAL, ExitClass.EXIT_CODE) else ""
         more = f"; {self.others} other pod{'s' * (self.others > 1)} failed after it" if self.others else ""
         return f"{who} (pod {self.pod}{where}) failed first: {kind}{how}{more}"

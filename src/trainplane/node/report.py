@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from trainplane.api.failure import ADVICE, Verdict
+from trainplane.api.failure import ADVICE, Verdict, ending
 from trainplane.reconcile.view import View
 
 LINES = 20
@@ -23,7 +23,7 @@ def path_of(log: Path) -> Path:
 def keep(log: Path, verdict: Verdict, lines: Sequence[str]) -> None:
     """Write the report; a disk without room costs it, and nothing else."""
     who = "" if verdict.rank is None else f"rank {verdict.rank}: "
-    how = f"signal {verdict.code - 128}" if verdict.code > 128 else f"exit code {verdict.code}"
+    how = ending(verdict.code)
     text = "\n".join([f"{who}{verdict.kind.words}, {how}; {ADVICE[verdict.kind]}", *lines[-LINES:], ""])
     with suppress(OSError):
         path_of(log).write_text(text, encoding="utf-8", errors="replace")

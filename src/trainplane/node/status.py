@@ -15,7 +15,7 @@ from trainplane.api.core import (
     SUCCEEDED,
 )
 from trainplane.api.failure import CONDITION as FAILURE
-from trainplane.api.failure import Verdict
+from trainplane.api.failure import Verdict, ending
 from trainplane.api.meta import Raw
 from trainplane.api.times import stamp
 from trainplane.node.restarts import Pace, back_off_left, is_ephemeral, is_sidecar, restarts
@@ -257,7 +257,7 @@ def _conditions(pod: Raw, written: Raw, scene: Scene, now: datetime) -> list[Raw
 def _failure(blame: Verdict, old: Raw | None, now: datetime) -> Raw:
     """How a container failed, for whoever may read pods but not their logs: nothing that it wrote is told."""
     who = "" if blame.rank is None else f"rank {blame.rank}: "
-    how = f"signal {blame.code - 128}" if blame.code > 128 else f"exit code {blame.code}"
+    how = ending(blame.code)
     told = {"type": FAILURE, "status": "True", "reason": str(blame.kind), "message": f"{who}{blame.kind.words}, {how}"}
     same = old is not None and all(old.get(key) == value for key, value in told.items())
     return {**told, "lastTransitionTime": old["lastTransitionTime"] if old and same else stamp(now)}
