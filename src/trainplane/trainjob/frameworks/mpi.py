@@ -124,13 +124,14 @@ def open_mpi(count: int, read: Source) -> tuple[Variable, ...]:
         Source("", note="where the hostfile is mounted"),
         Source("", note="names are kept whole, ssh is patient"),
     )
+    itself = Source("", note="PRRTE knows itself by its short name alone, and reaches others by their whole names")
     return (
         Variable("OMPI_MCA_orte_default_hostfile", HOSTFILE, where),
         Variable("OMPI_MCA_orte_keep_fqdn_hostnames", "true", fixed),
         Variable("OMPI_MCA_orte_set_default_slots", str(count), read),
         Variable("OMPI_MCA_plm_rsh_args", PATIENCE, fixed),
         Variable("PRTE_MCA_prte_default_hostfile", HOSTFILE, where, gives_way=True),
-        Variable("PRTE_MCA_prte_keep_fqdn_hostnames", "true", fixed, gives_way=True),
+        Variable("PRTE_MCA_prte_keep_fqdn_hostnames", "false", itself, gives_way=True),
         Variable("PRTE_MCA_plm_ssh_args", PATIENCE, fixed, gives_way=True),
     )
 
