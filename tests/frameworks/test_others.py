@@ -6,7 +6,7 @@ from shutil import which
 
 import pytest
 
-from tests.frameworks.conftest import PROGRAMS, Lab
+from tests.frameworks.conftest import PATIENCE, PROGRAMS, Lab, result
 
 MPIS = {
     "openmpi": ("OpenMPI", "Open MPI v5"),
@@ -18,11 +18,14 @@ MPIS = {
 SYSTEM = "mpi4py"
 RUNTIME = Path(__file__).with_name("mpi.yaml")
 STAGES = Path(__file__).with_name("stages.yaml")
+needs_sshd = pytest.mark.skipif(
+    which("sshd", path="/usr/sbin") is None, reason="needs sshd: install Debian's openssh-server"
+)
 
 
 @pytest.fixture(scope="module")
 def others(lab: Lab) -> Lab:
-    lab.up("jax", "xgboost", *MPIS)
+    lab.up("jax", "xgboost", "torch", *MPIS)
     return lab
 
 
@@ -38,16 +41,21 @@ def test_xgboost_comes_to_the_same_trees_on_both_nodes(others: Lab) -> None:
     assert said["error"] < 0.1
 
 
-@pytest.mark.skipif(which("sshd", path="/usr/sbin") is None, reason="needs sshd: install Debian's openssh-server")
-@pytest.mark.parametrize("name", MPIS)
-def test_mpirun_reaches_its_workers_over_ssh(others: Lab, name: str) -> None:
-    implementation, library = MPIS[name]
+def make_runtime(lab: Lab, name: str) -> None:
+    """Let the cluster have the runtime of an MPI; skips the test where that MPI is not here."""
     if name == SYSTEM and which("mpirun", path="/usr/bin") is None:
         pytest.skip("needs Open MPI 4: install Debian's openmpi-bin")
-    runtime = others.clusters.home / f"{name}.yaml"
-    text = RUNTIME.read_text(encoding="utf-8").replace("$NAME", name).replace("$IMPLEMENTATION", implementation)
+    runtime = lab.clusters.home / f"{name}.yaml"
+    text = RUNTIME.read_text(encoding="utf-8").replace("$NAME", name).replace("$IMPLEMENTATION", MPIS[name][0])
     runtime.write_text(text, encoding="utf-8")
-    others.clusters.kubectl("apply", "-f", str(runtime))
+    lab.clusters.kubectl("apply", "-f", str(runtime))
+
+
+@needs_sshd
+@pytest.mark.parametrize("name", MPIS)
+def test_mpirun_reaches_its_workers_over_ssh(others: Lab, name: str) -> None:
+    make_runtime(others, name)
+    library = MPIS[name][1]
     job = {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
@@ -71,6 +79,56 @@ def test_mpirun_reaches_its_workers_over_ssh(others: Lab, name: str) -> None:
     # The public key beside the host key is the job's too, and not that of the machine.
     assert "Server listening" in shown
     assert "does not match" not in shown
+
+
+@needs_sshd
+@pytest.mark.parametrize("name", MPIS)
+def test_a_script_is_shipped_to_every_node_and_run_by_mpirun(others: Lab, name: str) -> None:
+    make_runtime(others, name)
+    library = ("-e", "MPI4PY_LIBMPI=libmpi.so.40") if name == SYSTEM else ()
+    words = ("--runtime", name, "--nodes", "2", "--nproc", "2", "--job-name", f"ships-{name}", *library)
+    done = others.clusters.run("run", *words, str(PROGRAMS / "mpi_sum.py"), "--lr", "1", patience=PATIENCE)
+    assert {f"rank {rank} | begins with --lr 1" for rank in range(4)} <= set(done.stdout.splitlines())
+    shown = others.clusters.run("logs", f"ships-{name}", "--rank", "3").stdout
+    assert shown == "rank 3 | begins with --lr 1\n"
+    said = result(done.stdout)
+    workers = [f"ships-{name}-node-0-{index}" for index in (0, 0, 1, 1)]
+    assert (said["world"], said["total"], said["hosts"]) == (4, 10.0, workers)
+    assert said["library"].startswith(MPIS[name][1])
+
+
+FAILING = """\
+import os, time
+if os.environ["RANK"] == "2":
+    open(os.path.join(os.environ["TRAINPLANE_OUTPUT"], "was-here"), "w").close()
+    raise ValueError(os.environ["WORD"])
+time.sleep(600)
+"""
+
+
+@needs_sshd
+@pytest.mark.parametrize("name", ["mpi4py", "mpich"])
+def test_the_rank_that_fails_under_mpirun_is_named_and_ends_the_job_with_its_code(others: Lab, name: str) -> None:
+    make_runtime(others, name)
+    script = others.clusters.home / name / "fails.py"
+    script.parent.mkdir()
+    script.write_text(FAILING, encoding="utf-8")
+    words = ("--runtime", name, "--nodes", "2", "--nproc", "2", "--job-name", f"fails-{name}", "-e", "WORD=alone")
+    done = others.clusters.run("run", *words, str(script), code=1)
+    assert "rank 2 | ValueError: alone" in done.stdout.splitlines()
+    assert f"fails-{name} failed: rank 2 (pod fails-{name}-launcher-0-0-" in done.stderr
+    assert "failed first: user exception, exit code 1" in done.stderr
+    assert (others.clusters.folder() / "jobs" / "default" / f"fails-{name}" / "output" / "was-here").exists()
+
+
+@needs_sshd
+def test_the_built_in_runtime_trains_with_deepspeed_over_mpirun(others: Lab) -> None:
+    if which("mpirun", path="/usr/bin") is None:
+        pytest.skip("needs Open MPI 4: install Debian's openmpi-bin")
+    words = ("--runtime", "deepspeed-distributed", "--image", "torch/test", "--nodes", "2", "--nproc", "2")
+    said = others.run(*words, str(PROGRAMS / "zero.py"))
+    assert said["world"] == 4
+    assert said["last"] < said["first"] / 2
 
 
 def _passed_on(name: str) -> list[str]:

@@ -6,8 +6,8 @@ import pytest
 
 from trainplane.api.documents import parse
 from trainplane.api.meta import Raw
-from trainplane.sdk.job import Asked, Unfit, elastic_runtime, launch_words, name_of, train_job
-from trainplane.sdk.source import MOUNT, Archive
+from trainplane.sdk.job import Asked, Unfit, elastic_runtime, launch_words, name_of, own_runtime, train_job
+from trainplane.sdk.source import MOUNT, Archive, configmap, with_ranks
 
 CODE = Archive(b"packed", 1, 6)
 
@@ -17,6 +17,13 @@ def runtime(name: str) -> Raw:
     text = files("trainplane").joinpath("runtimes", f"{name}.yaml").read_bytes()
     raw: Raw = parse(text).documents[0].value
     return raw
+
+
+def containers(of: Raw, job: str) -> list[Raw]:
+    """The containers of a replicated job of a runtime."""
+    jobs = {each["name"]: each for each in of["spec"]["template"]["spec"]["replicatedJobs"]}
+    found: list[Raw] = jobs[job]["template"]["spec"]["template"]["spec"]["containers"]
+    return found
 
 
 @pytest.mark.parametrize(
@@ -81,10 +88,45 @@ def test_a_variable_of_the_user_goes_before_ours() -> None:
 
 
 @pytest.mark.parametrize("name", ["deepspeed-distributed", "mlx-distributed"])
-def test_code_cannot_be_shipped_where_mpirun_starts_the_program(name: str) -> None:
-    with pytest.raises(Unfit, match=f"runtime {name} starts programs with mpirun, .* with -f"):
-        train_job(Asked("digits", ("python", "a.py"), nodes=2), runtime(name), CODE)
-    assert train_job(Asked("digits", ("mpirun", "a.py")), runtime(name), None)["spec"]["trainer"]["command"]
+def test_where_mpirun_starts_the_program_its_workers_have_the_code_too(name: str) -> None:
+    code = with_ranks(CODE)
+    assert code.name != CODE.name, "what lies beside the archive is part of what its name stands for"
+    assert configmap(code, namespace="default")["data"].keys() == {"ranks.py"}
+    spec = train_job(Asked("digits", ("python", "a.py"), nodes=2, env={"A": "1"}), runtime(name), code)["spec"]
+    assert spec["trainer"]["command"][:3] == ["python", f"{MOUNT}/ranks.py", "launch"]
+    assert "A" in spec["trainer"]["command"][3].split(",")
+    assert spec["trainer"]["command"][4:] == ["python", "a.py"]
+    (patch,) = spec["runtimePatches"]
+    jobs = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    assert sorted(job["name"] for job in jobs) == ["launcher", "node"]
+    for job in jobs:
+        pod = job["template"]["spec"]["template"]["spec"]
+        assert pod["volumes"][0]["configMap"] == {"name": code.name}
+        assert pod["containers"][0]["volumeMounts"][0]["mountPath"] == MOUNT
+
+
+def test_an_image_that_is_asked_for_is_that_of_mpirun_s_workers_too() -> None:
+    own = own_runtime(runtime("deepspeed-distributed"), Asked("digits", ("a",), image="mine/mpi"))
+    assert own is not None
+    (worker,) = containers(own, "node")
+    assert worker["image"] == "mine/mpi"
+    assert own_runtime(runtime("deepspeed-distributed"), Asked("digits", ("a",), gpus=1)) is None
+
+
+def test_what_nodes_ask_for_is_asked_by_the_workers_where_the_launcher_only_waits() -> None:
+    on, asked = runtime("deepspeed-distributed"), Asked("digits", ("a",), gpus=1)
+    on["spec"]["mlPolicy"]["mpi"]["runLauncherAsNode"] = False
+    own = own_runtime(on, asked)
+    assert own is not None
+    assert containers(own, "node")[0]["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+    assert "resourcesPerNode" not in train_job(asked, own, CODE)["spec"]["trainer"]
+
+
+def test_mpirun_needs_a_launcher() -> None:
+    on = runtime("deepspeed-distributed")
+    on["spec"]["template"]["spec"]["replicatedJobs"] = on["spec"]["template"]["spec"]["replicatedJobs"][:1]
+    with pytest.raises(Unfit, match="starts programs with mpirun, and has no job called launcher"):
+        train_job(Asked("digits", ("a",)), on, with_ranks(CODE))
 
 
 def test_a_runtime_that_does_not_say_what_trains_is_unfit() -> None:

@@ -98,7 +98,7 @@ def run(
 
     The folder of the script is shipped as one archive, without what .trainplaneignore or .gitignore names; the script
     runs in a fresh copy of it. Options come before the script; what follows it is the script's own. What it writes
-    into $TRAINPLANE_OUTPUT is kept, and the end says where.
+    into $TRAINPLANE_OUTPUT is kept, and the end says where. Under an MPI runtime the launcher starts it with mpirun.
 
     Where no cluster runs, one is started for the time of the job, and stopped with it; the job and its output are there
     again after the next `trainplane up`. --map-image says what images are in it, as --image of `up` does.
@@ -109,6 +109,7 @@ def run(
     trainplane run --nodes 2 --nproc 2 train.py --epochs 3
     trainplane run --gpus 1 train.py
     trainplane run --elastic 1:4 train.py
+    trainplane run --runtime deepspeed-distributed --nodes 2 --nproc 2 train.py
     trainplane run -f job.yaml
     """
     detach, filename = said.pop("detach"), said.pop("filename")
@@ -175,7 +176,8 @@ async def submit_script(
     session: Session, script: Path, arguments: Sequence[str], *, archive: "Archive", **said: Any
 ) -> "Ref":
     """Ship the script's folder and make the job."""
-    from trainplane.sdk.job import Asked, Unfit, elastic_runtime, launch_words, name_of, train_job
+    from trainplane.sdk.job import Asked, Unfit, is_mpi, launch_words, name_of, own_runtime, train_job
+    from trainplane.sdk.source import with_ranks
 
     runtime = await _runtime(session, said["runtime"] or (ELASTIC_RUNTIME if said["elastic"] else DEFAULT_RUNTIME))
     asked = Asked(
@@ -191,8 +193,9 @@ async def submit_script(
         env=said["env"],
         namespace=session.home,
     )
+    archive = with_ranks(archive) if is_mpi(runtime) else archive
     try:
-        own = elastic_runtime(runtime, asked) if asked.elastic else None
+        own = own_runtime(runtime, asked)
         job = train_job(asked, own or runtime, archive)
     except Unfit as error:
         raise Refused(str(error)) from None

@@ -1,13 +1,13 @@
 """A TrainJob from a few words: which program, on how many nodes, with what."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trainplane.api.kinds import HUB
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look, put
-from trainplane.api.roles import roles_of
+from trainplane.api.roles import Role, roles_of
 from trainplane.sdk import source
 from trainplane.sdk.source import Archive
 
@@ -46,6 +46,13 @@ class Asked:
     env: Mapping[str, str] = field(default_factory=dict)
     namespace: str = "default"
 
+    @property
+    def resources(self) -> Raw:
+        """What a container of each node asks for; empty where nothing is said."""
+        wanted = {"cpu": self.cpus, "memory": self.memory, GPU: str(self.gpus) if self.gpus else ""}
+        given = {name: value for name, value in wanted.items() if value}
+        return {"requests": given, "limits": given} if given else {}
+
 
 def name_of(script: str, mark: str) -> str:
     """A name for a run of a script: what it is called, and a mark that tells runs apart."""
@@ -58,6 +65,11 @@ def is_torch(runtime: Raw) -> bool:
     return look(runtime, "spec", "mlPolicy", "torch") is not None
 
 
+def is_mpi(runtime: Raw) -> bool:
+    """Whether a runtime starts programs with mpirun."""
+    return look(runtime, "spec", "mlPolicy", "mpi") is not None
+
+
 def launch_words(runtime: Raw, script: str, arguments: Sequence[str]) -> tuple[str, ...]:
     """The command line for a script under a runtime: torchrun where that is its way, else Python."""
     if not script.endswith(".py"):
@@ -67,14 +79,12 @@ def launch_words(runtime: Raw, script: str, arguments: Sequence[str]) -> tuple[s
 
 def train_job(asked: Asked, runtime: Raw, archive: Archive | None) -> Raw:
     """The TrainJob; with an archive, its pods unpack it before they begin. Raises Unfit."""
-    if archive and look(runtime, "spec", "mlPolicy", "mpi") is not None:
-        # Only the launcher would unpack it; mpirun starts the program on nodes that do nothing but wait in sshd.
-        raise Unfit(
-            f"runtime {runtime['metadata']['name']} starts programs with mpirun, and its workers would not have the "
-            "code; put it into the image or on a volume, and run a TrainJob whose command is mpirun with -f"
-        )
-    command = source.command(asked.words) if archive else list(asked.words)
     env = {**(TAGGED if is_torch(runtime) else {"PYTHONUNBUFFERED": "1"}), **asked.env}
+    command = list(asked.words)
+    if archive and is_mpi(runtime):
+        command = source.mpi_command(asked.words, names=sorted({*env, *_passed_on(runtime)}))
+    elif archive:
+        command = source.command(asked.words)
     trainer: Raw = {
         "command": command,
         "args": [],
@@ -86,9 +96,8 @@ def train_job(asked: Asked, runtime: Raw, archive: Archive | None) -> Raw:
         trainer["numProcPerNode"] = asked.processes
     if asked.image:
         trainer["image"] = asked.image
-    wanted = {"cpu": asked.cpus, "memory": asked.memory, GPU: str(asked.gpus) if asked.gpus else ""}
-    if given := {name: value for name, value in wanted.items() if value}:
-        trainer["resourcesPerNode"] = {"requests": given, "limits": given}
+    if asked.resources and not _waits(runtime):
+        trainer["resourcesPerNode"] = asked.resources
     job: Raw = {
         "apiVersion": HUB,
         "kind": "TrainJob",
@@ -101,6 +110,32 @@ def train_job(asked: Asked, runtime: Raw, archive: Archive | None) -> Raw:
     return put(job, ("spec", "runtimePatches"), [_patch(runtime, archive)]) if archive else job
 
 
+def own_runtime(runtime: Raw, asked: Asked) -> Raw | None:
+    """A runtime of the job's own where a TrainJob cannot say all that is asked for; raises Unfit."""
+    if asked.elastic:
+        return elastic_runtime(runtime, asked)
+    if is_mpi(runtime) and (asked.image or (asked.resources and _waits(runtime))):
+        return mpi_runtime(runtime, asked)
+    return None
+
+
+def mpi_runtime(runtime: Raw, asked: Asked) -> Raw:
+    """A runtime of the job's own whose workers have what was asked for: a TrainJob's words reach the launcher."""
+    _, worker = _running(runtime)
+    place = ("template", "spec", "replicatedJobs", worker.index, "template", "spec", "template", "spec", "containers")
+    spec, index = runtime["spec"], worker.container.index if worker.container else 0
+    if asked.image:
+        spec = put(spec, (*place, index, "image"), asked.image)
+    if asked.resources and _waits(runtime):
+        spec = put(spec, (*place, index, "resources"), asked.resources)
+    return _own(runtime, asked, spec)
+
+
+def _waits(runtime: Raw) -> bool:
+    """Whether the launcher of a runtime only waits for its workers, and trains nothing itself."""
+    return is_mpi(runtime) and not look(runtime, "spec", "mlPolicy", "mpi", "runLauncherAsNode")
+
+
 def elastic_runtime(runtime: Raw, asked: Asked) -> Raw:
     """A runtime of the job's own that may grow and shrink between the two sizes; raises Unfit."""
     if asked.elastic is None or not is_torch(runtime):
@@ -110,6 +145,10 @@ def elastic_runtime(runtime: Raw, asked: Asked) -> Raw:
     policy = {"maxRestarts": RESTARTS, **(torch.get("elasticPolicy") or {}), "minNodes": least, "maxNodes": most}
     spec = put(runtime["spec"], ("mlPolicy", "torch", "elasticPolicy"), policy)
     spec["mlPolicy"] = {name: value for name, value in spec["mlPolicy"].items() if name != "numNodes"}
+    return _own(runtime, asked, spec)
+
+
+def _own(runtime: Raw, asked: Asked, spec: Raw) -> Raw:
     labels = look(runtime, "metadata", "labels") or {}
     return {
         "apiVersion": runtime["apiVersion"],
@@ -120,16 +159,42 @@ def elastic_runtime(runtime: Raw, asked: Asked) -> Raw:
 
 
 def _patch(runtime: Raw, archive: Archive) -> Raw:
-    roles = roles_of(runtime)
-    role = roles.launcher or roles.trainer
-    if role is None or role.container is None:
+    jobs = [_mounted(role, archive) for role in _running(runtime)]
+    return {"manager": MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
+
+
+def _running(runtime: Raw) -> list[Role]:
+    """The jobs whose pods run the program: mpirun's workers as well as its launcher. Raises Unfit."""
+    name, roles = runtime["metadata"]["name"], roles_of(runtime)
+    if is_mpi(runtime) and not roles.launcher:
         raise Unfit(
-            f"runtime {runtime['metadata']['name']} does not say which container runs the trainer; "
+            f"runtime {name} starts programs with mpirun, and has no job called launcher to do so; "
+            "add one, or choose another with --runtime"
+        )
+    found = [roles.launcher, roles.trainer] if is_mpi(runtime) else [roles.trainer]
+    if any(role is None or role.container is None for role in found):
+        raise Unfit(
+            f"runtime {name} does not say which container runs the trainer; "
             "label its job, or choose another with --runtime"
         )
+    return [role for role in found if role]
+
+
+def _mounted(role: Role, archive: Archive) -> Raw:
     pod = {
         "volumes": [source.volume(archive)],
-        "containers": [{"name": role.container.name, "volumeMounts": [source.mount()]}],
+        "containers": [{"name": role.container.name if role.container else "", "volumeMounts": [source.mount()]}],
     }
-    job = {"name": role.name, "template": {"spec": {"template": {"spec": pod}}}}
-    return {"manager": MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [job]}}}}
+    return {"name": role.name, "template": {"spec": {"template": {"spec": pod}}}}
+
+
+def _passed_on(runtime: Raw) -> Iterator[str]:
+    """The variables that the runtime gives its launcher, and that say the same on every node."""
+    role = roles_of(runtime).launcher
+    jobs = look(runtime, "spec", "template", "spec", "replicatedJobs") or ()
+    if role is None or role.container is None:
+        return
+    pod = look(jobs[role.index], "template", "spec", "template", "spec") or {}
+    for variable in pod["containers"][role.container.index].get("env") or ():
+        if not look(variable, "valueFrom", "fieldRef") and not look(variable, "valueFrom", "resourceFieldRef"):
+            yield str(variable["name"])

@@ -6,8 +6,8 @@ import hashlib
 import io
 import os
 import tarfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainplane.api.meta import Raw
@@ -26,6 +26,8 @@ LARGEST = 900_000
 """Bytes of an archive: a ConfigMap holds a megabyte, and its encoding a third more than what goes in."""
 MOST_FILES = 20_000
 KEY = "source.tar.gz"
+RANKS = "ranks.py"
+"""The program beside the archive that starts it under mpirun."""
 MOUNT = "/var/run/trainplane/source"
 VOLUME = "trainplane-source"
 PART_OF = "trainplane.dev/source"
@@ -51,11 +53,13 @@ class Archive:
     files: int
     size: int
     """Bytes of the files, before they were packed."""
+    ranks: str = ""
+    """The text of the program that starts it under mpirun, where that is the runtime's way."""
 
     @property
     def digest(self) -> str:
         """The first part of what tells this content from every other."""
-        return hashlib.sha256(self.data).hexdigest()[:16]
+        return hashlib.sha256(self.data + self.ranks.encode()).hexdigest()[:16]
 
     @property
     def name(self) -> str:
@@ -87,12 +91,24 @@ def configmap(archive: Archive, *, namespace: str) -> Raw:
         "metadata": {"name": archive.name, "namespace": namespace, "labels": {PART_OF: archive.digest}},
         "immutable": True,
         "binaryData": {KEY: base64.b64encode(archive.data).decode()},
+        **({"data": {RANKS: archive.ranks}} if archive.ranks else {}),
     }
 
 
 def command(words: Sequence[str], *, python: str = "python") -> list[str]:
     """The command line that unpacks the archive into the working folder and then runs `words` there."""
     return [python, "-c", _UNPACK, f"{MOUNT}/{KEY}", *words]
+
+
+def mpi_command(words: Sequence[str], *, names: Iterable[str], python: str = "python") -> list[str]:
+    """The command line of a launcher: mpirun with `words` as every rank, which gets the variables of these names."""
+    return [python, f"{MOUNT}/{RANKS}", "launch", ",".join(names), *words]
+
+
+def with_ranks(archive: Archive) -> Archive:
+    """The archive with the program beside it that starts it under mpirun."""
+    text = (Path(__file__).parents[1] / "probe" / RANKS).read_text(encoding="utf-8")
+    return replace(archive, ranks=text)
 
 
 def volume(archive: Archive) -> Raw:
