@@ -53,6 +53,8 @@ class PatchError(ValueError):
 
 def same(a: Any, b: Any) -> bool:
     """Whether two JSON values are the same; `true` is not 1, and 1 is not 1.0."""
+    if a is b:
+        return True
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):

@@ -22,7 +22,10 @@ def admitted(new: Raw, old: Raw | None, *, ground: Ground, row: Kind) -> Raw:
     if row.group or row.kind != "Pod":
         return new
     if old is not None:
-        return {**new, "spec": {**new["spec"], "tolerations": _tolerations(new["spec"])}}
+        tolerations = _tolerations(new["spec"])
+        if tolerations == new["spec"].get("tolerations"):
+            return new
+        return {**new, "spec": {**new["spec"], "tolerations": tolerations}}
     new = with_defaults(new, _ranges(new, ground))
     new = with_account(new, ground.lookup, place=ground.place)
     spec = _prioritised(dict(new["spec"]), new, ground)
@@ -57,14 +60,16 @@ def _checked_pod(new: Raw, old: Raw | None, ground: Ground, subresource: str) ->
     enforced = pod_security.policy(namespace, pod_security.ENFORCE)
     if found := pod_security.violations(spec, enforced):
         raise Forbidden.of("pods", name, f'violates PodSecurity "{enforced}": {pod_security.told(found)}')
-    yield from _would_violate(spec, namespace)
+    yield from _would_violate(spec, namespace, kept=enforced)
     if old is None:
         _check_limits(new, ground, "pods")
 
 
-def _would_violate(spec: Raw, namespace: Raw | None) -> Iterator[str]:
+def _would_violate(spec: Raw, namespace: Raw | None, *, kept: pod_security.Policy | None = None) -> Iterator[str]:
     for mode in (pod_security.WARN, pod_security.AUDIT):
         wanted = pod_security.policy(namespace, mode)
+        if wanted == kept:
+            continue
         if found := pod_security.violations(spec, wanted):
             words = f'would violate PodSecurity "{wanted}": {pod_security.told(found)}'
             yield Note(words) if mode == pod_security.AUDIT else words
@@ -137,6 +142,8 @@ def _prioritised(spec: Raw, new: Raw, ground: Ground) -> Raw:
 
 
 def _global_default(ground: Ground) -> tuple[str, int, str] | None:
+    if not ground.store.count("priorityclasses.scheduling.k8s.io"):
+        return None
     for stored in ground.store.list("priorityclasses.scheduling.k8s.io").items:
         raw = stored.object
         if raw.get("globalDefault"):

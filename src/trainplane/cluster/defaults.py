@@ -1,20 +1,16 @@
 """The defaults of built-in kinds: what an API server fills in when an object is read, before anyone owns it."""
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from trainplane.api.compiled import filler
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.schema import Schema, openapi
+from trainplane.cluster.pod_defaults import at, pod, pod_spec, pod_status, under, with_times
 from trainplane.cluster.resources import resource_of
 
-_MODE = 420
-"""0644, the mode of files in volumes."""
-_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
-_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 NEVER_LIMIT = 2**31 - 1
 
 
@@ -26,22 +22,14 @@ def defaulted(raw: Raw, row: Kind) -> Raw:
     return step(filled) if step else filled
 
 
-def _with_times(raw: Raw) -> Raw:
-    """The conditions of pods and Jobs have both their times, though they may be null."""
-    conditions = (raw.get("status") or {}).get("conditions")
-    if not conditions:
-        return raw
-    timed = [_under(each, lastProbeTime=None, lastTransitionTime=None) for each in conditions]
-    return {**raw, "status": {**raw["status"], "conditions": timed}}
-
-
-def _with_states(raw: Raw) -> Raw:
-    """The statuses of containers have both their states, though nothing may be known of them."""
-    status = dict(raw.get("status") or {})
-    found = [name for name in _STATUSES if status.get(name)]
-    for name in found:
-        status[name] = [_under(each, state={}, lastState={}) for each in status[name]]
-    return {**raw, "status": status} if found else raw
+def filled(made: Raw, row: Kind, old: Raw | None = None) -> Raw:
+    """The object with its defaults, as they are when who owns them is noted; a spec that stays has them."""
+    spec = made.get("spec")
+    if old is None or spec is None or spec is not old.get("spec"):
+        return defaulted(made, row)
+    if (row.group, row.kind) == ("", "Pod"):
+        return pod_status(made)
+    return {**defaulted({**made, "spec": {}}, row), "spec": spec}
 
 
 def fill(value: Any, schema: Schema) -> Any:
@@ -60,161 +48,18 @@ def fill(value: Any, schema: Schema) -> Any:
     return value
 
 
-def _under(raw: Raw, **defaults: Any) -> Raw:
-    """The object with these fields where it has none of that name; those given come after."""
-    return {**raw, **{name: item for name, item in defaults.items() if name not in raw}}
-
-
-def _at(raw: Raw, name: str, step: Callable[[Raw], Raw], *, made: bool = False) -> Raw:
-    """The object with one field put through a step, if it is there or is to be made."""
-    inner = raw.get(name)
-    if inner is None and not made:
-        return raw
-    return {**raw, name: step(inner or {})}
-
-
-def pod_spec(spec: Raw) -> Raw:
-    """A pod's spec."""
-    filled = dict(spec)
-    for name in ("initContainers", "containers", "ephemeralContainers"):
-        if spec.get(name):
-            filled[name] = [_container(each) for each in spec[name]]
-    if spec.get("volumes"):
-        filled["volumes"] = [_volume(each) for each in spec["volumes"]]
-    filled = _under(
-        filled,
-        restartPolicy="Always",
-        terminationGracePeriodSeconds=30,
-        dnsPolicy="ClusterFirst",
-        securityContext={},
-        schedulerName="default-scheduler",
-    )
-    if filled.get("serviceAccountName") or filled.get("serviceAccount"):
-        name = filled.get("serviceAccountName") or filled["serviceAccount"]
-        filled |= {"serviceAccountName": name, "serviceAccount": name}
-    return filled
-
-
-def _of_a_pod(spec: Raw) -> Raw:
-    """What only pods get, and templates do not: requests that follow limits, and ports of the host's network."""
-    filled = _under(pod_spec(spec), enableServiceLinks=True)
-    for name in ("initContainers", "containers"):
-        if filled.get(name):
-            filled[name] = [{**each, "resources": _resources(each["resources"])} for each in filled[name]]
-            if filled.get("hostNetwork"):
-                filled[name] = [_host_ports(each) for each in filled[name]]
-    return filled
-
-
-def _container(raw: Raw) -> Raw:
-    filled = dict(raw)
-    for name in _PROBES:
-        if name in raw:
-            filled[name] = _under(raw[name], **_PROBE)
-            if "httpGet" in filled[name]:
-                filled[name]["httpGet"] = _under(filled[name]["httpGet"], path="/", scheme="HTTP")
-    if raw.get("lifecycle"):
-        filled["lifecycle"] = {name: _handler(each) for name, each in raw["lifecycle"].items()}
-    if raw.get("env"):
-        filled["env"] = [_env(each) if "valueFrom" in each or each.get("value") == "" else each for each in raw["env"]]
-    filled["resources"] = raw.get("resources") or {}
-    image = raw.get("image") or ""
-    last = image.rpartition("/")[2]
-    newest = "@" not in last and (":" not in last or last.endswith(":latest"))
-    return _under(
-        filled,
-        terminationMessagePath="/dev/termination-log",
-        terminationMessagePolicy="File",
-        imagePullPolicy="Always" if newest else "IfNotPresent",
-    )
-
-
-def _env(raw: Raw) -> Raw:
-    if raw.get("value") == "":
-        # An empty value says as much as none, and a server keeps none.
-        raw = {name: item for name, item in raw.items() if name != "value"}
-    source = raw.get("valueFrom")
-    return {**raw, "valueFrom": _told({**source})} if isinstance(source, Mapping) else raw
-
-
-def _told(raw: Raw) -> Raw:
-    """What the downward API tells: a field of the pod, or a resource of a container."""
-    if isinstance(raw.get("fieldRef"), Mapping):
-        raw = {**raw, "fieldRef": _under(raw["fieldRef"], apiVersion="v1")}
-    if isinstance(raw.get("resourceFieldRef"), Mapping):
-        raw = {**raw, "resourceFieldRef": _under(raw["resourceFieldRef"], divisor="0")}
-    return raw
-
-
-def _handler(raw: Any) -> Any:
-    if not isinstance(raw, Mapping) or not isinstance(raw.get("httpGet"), Mapping):
-        return raw
-    return {**raw, "httpGet": _under({**raw["httpGet"]}, path="/", scheme="HTTP")}
-
-
-def _resources(raw: Raw) -> Raw:
-    """Requests follow limits where only these are given."""
-    limits, requests = raw.get("limits"), raw.get("requests") or {}
-    if not limits:
-        return raw
-    return {**raw, "requests": {**{name: limits[name] for name in limits if name not in requests}, **requests}}
-
-
-def _host_ports(raw: Raw) -> Raw:
-    if not raw.get("ports"):
-        return raw
-    ports = [
-        _under(port, hostPort=port["containerPort"]) if port.get("containerPort") else port for port in raw["ports"]
-    ]
-    return {**raw, "ports": ports}
-
-
-def _volume(raw: Raw) -> Raw:
-    if set(raw) <= {"name"}:
-        return {**raw, "emptyDir": {}}
-    filled = dict(raw)
-    for name in ("secret", "configMap", "downwardAPI", "projected"):
-        if isinstance(raw.get(name), Mapping):
-            filled[name] = _under(raw[name], defaultMode=_MODE)
-    if isinstance(raw.get("hostPath"), Mapping):
-        filled["hostPath"] = _under(raw["hostPath"], type="")
-    if isinstance(raw.get("downwardAPI"), Mapping):
-        filled["downwardAPI"] = _with_files(filled["downwardAPI"])
-    if isinstance(raw.get("projected"), Mapping):
-        filled["projected"] = _at(filled["projected"], "sources", _sources)
-    return filled
-
-
-def _with_files(raw: Raw) -> Raw:
-    return {**raw, "items": [_told(each) for each in raw["items"]]} if raw.get("items") else raw
-
-
-def _sources(raw: Any) -> Any:
-    return [_source(each) for each in raw]
-
-
-def _source(raw: Raw) -> Raw:
-    filled = _at(raw, "downwardAPI", _with_files)
-    return _at(filled, "serviceAccountToken", lambda token: _under(token, expirationSeconds=3600))
-
-
-def _pod(raw: Raw) -> Raw:
-    made = _at(raw, "spec", _of_a_pod, made=True)
-    return _with_states(_with_times(made))
-
-
 def _template(raw: Raw) -> Raw:
     return {**raw, "metadata": raw.get("metadata") or {}, "spec": pod_spec(raw.get("spec") or {})}
 
 
 def _job_spec(spec: Raw) -> Raw:
-    filled = _at(spec, "template", _template, made=True)
+    filled = at(spec, "template", _template, made=True)
     if "completions" not in spec and "parallelism" not in spec:
         filled |= {"completions": 1, "parallelism": 1}
-    filled = _under(filled, parallelism=1)
+    filled = under(filled, parallelism=1)
     per_index = spec.get("backoffLimitPerIndex") is not None
     failing = spec.get("podFailurePolicy") is not None
-    filled = _under(
+    filled = under(
         filled,
         backoffLimit=NEVER_LIMIT if per_index else 6,
         completionMode="NonIndexed",
@@ -232,13 +77,13 @@ def _failure_policy(raw: Raw) -> Raw:
     for rule in raw.get("rules") or ():
         conditions = rule.get("onPodConditions")
         if conditions:
-            rule = {**rule, "onPodConditions": [_under(each, status="True") for each in conditions]}
+            rule = {**rule, "onPodConditions": [under(each, status="True") for each in conditions]}
         rules.append(rule)
     return {**raw, "rules": rules} if rules else raw
 
 
 def _job(raw: Raw) -> Raw:
-    return labelled(_with_times(_at(raw, "spec", _job_spec, made=True)))
+    return labelled(with_times(at(raw, "spec", _job_spec, made=True)))
 
 
 def labelled(job: Raw) -> Raw:
@@ -250,27 +95,27 @@ def labelled(job: Raw) -> Raw:
 
 
 def _service_spec(spec: Raw) -> Raw:
-    filled = _under(spec, sessionAffinity="None", type="ClusterIP")
+    filled = under(spec, sessionAffinity="None", type="ClusterIP")
     if spec.get("ports"):
-        filled["ports"] = [_under(port, protocol="TCP", targetPort=port.get("port") or 0) for port in spec["ports"]]
+        filled["ports"] = [under(port, protocol="TCP", targetPort=port.get("port") or 0) for port in spec["ports"]]
     if filled["type"] in ("NodePort", "LoadBalancer"):
-        filled = _under(filled, externalTrafficPolicy="Cluster")
+        filled = under(filled, externalTrafficPolicy="Cluster")
     if filled["type"] == "LoadBalancer":
-        filled = _under(filled, allocateLoadBalancerNodePorts=True)
+        filled = under(filled, allocateLoadBalancerNodePorts=True)
     if filled["type"] != "ExternalName":
-        filled = _under(filled, internalTrafficPolicy="Cluster")
+        filled = under(filled, internalTrafficPolicy="Cluster")
     if filled["sessionAffinity"] == "ClientIP":
-        filled = _under(filled, sessionAffinityConfig={"clientIP": {"timeoutSeconds": 10800}})
+        filled = under(filled, sessionAffinityConfig={"clientIP": {"timeoutSeconds": 10800}})
     return filled
 
 
 def _service(raw: Raw) -> Raw:
-    return _at(raw, "spec", _service_spec, made=True)
+    return at(raw, "spec", _service_spec, made=True)
 
 
 def _secret(raw: Raw) -> Raw:
     """A Secret's stringData goes into its data; it is dropped later, when who owns it has been noted."""
-    return _under(raw, type="Opaque")
+    return under(raw, type="Opaque")
 
 
 def secret_kept(raw: Raw) -> Raw:
@@ -293,7 +138,7 @@ def _namespace(raw: Raw) -> Raw:
 
 
 def _claim(raw: Raw) -> Raw:
-    return _at(raw, "spec", lambda spec: _under(spec, volumeMode="Filesystem"), made=True)
+    return at(raw, "spec", lambda spec: under(spec, volumeMode="Filesystem"), made=True)
 
 
 def _limit_range(raw: Raw) -> Raw:
@@ -313,34 +158,34 @@ def _limit_range(raw: Raw) -> Raw:
     def spec(given: Raw) -> Raw:
         return {**given, "limits": [item(each) for each in given.get("limits") or ()] or None}
 
-    return _at(raw, "spec", spec, made=True)
+    return at(raw, "spec", spec, made=True)
 
 
 def _priority_class(raw: Raw) -> Raw:
-    return _under(raw, value=0, preemptionPolicy="PreemptLowerPriority")
+    return under(raw, value=0, preemptionPolicy="PreemptLowerPriority")
 
 
 def _binding(raw: Raw) -> Raw:
     group = "rbac.authorization.k8s.io"
-    filled = _at(raw, "roleRef", lambda ref: _under(ref, apiGroup=group), made=True)
+    filled = at(raw, "roleRef", lambda ref: under(ref, apiGroup=group), made=True)
     if raw.get("subjects"):
         filled["subjects"] = [_subject(each, group) for each in raw["subjects"]]
     return filled
 
 
 def _subject(raw: Raw, group: str) -> Raw:
-    return raw if raw.get("kind") == "ServiceAccount" else _under(raw, apiGroup=group)
+    return raw if raw.get("kind") == "ServiceAccount" else under(raw, apiGroup=group)
 
 
 def _autoscaler(raw: Raw) -> Raw:
     def spec(given: Raw) -> Raw:
-        filled = _under(given, minReplicas=1)
+        filled = under(given, minReplicas=1)
         if not given.get("metrics"):
             target = {"type": "Utilization", "averageUtilization": 80}
             filled["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-        return _at(filled, "behavior", _behavior)
+        return at(filled, "behavior", _behavior)
 
-    return _at(raw, "spec", spec)
+    return at(raw, "spec", spec)
 
 
 def _behavior(raw: Raw) -> Raw:
@@ -349,8 +194,8 @@ def _behavior(raw: Raw) -> Raw:
     down = {"selectPolicy": "Max", "policies": _DOWN}
     return {
         **raw,
-        "scaleUp": _under(raw.get("scaleUp") or {}, **up),
-        "scaleDown": _under(raw.get("scaleDown") or {}, **down),
+        "scaleUp": under(raw.get("scaleUp") or {}, **up),
+        "scaleDown": under(raw.get("scaleDown") or {}, **down),
     }
 
 
@@ -365,8 +210,8 @@ def _role(raw: Raw) -> Raw:
 
 def _slice(raw: Raw) -> Raw:
     """An EndpointSlice has endpoints and ports, though they may be null."""
-    endpoints = [_under(each, conditions={}) for each in raw.get("endpoints") or ()]
-    ports = [_under(each, name="", protocol="TCP") for each in raw.get("ports") or ()]
+    endpoints = [under(each, conditions={}) for each in raw.get("endpoints") or ()]
+    ports = [under(each, name="", protocol="TCP") for each in raw.get("ports") or ()]
     return {**raw, "endpoints": endpoints or None, "ports": ports or None}
 
 
@@ -375,24 +220,24 @@ def _endpoints(raw: Raw) -> Raw:
         return raw
     subsets = []
     for subset in raw["subsets"]:
-        ports = [_under(each, protocol="TCP") for each in subset.get("ports") or ()]
+        ports = [under(each, protocol="TCP") for each in subset.get("ports") or ()]
         subsets.append({**subset, "ports": ports} if ports else subset)
     return {**raw, "subsets": subsets}
 
 
 def _event(raw: Raw) -> Raw:
     times: Raw = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": None}
-    return _under(raw, involvedObject={}, source={}, reportingComponent="", reportingInstance="", **times)
+    return under(raw, involvedObject={}, source={}, reportingComponent="", reportingInstance="", **times)
 
 
 _STEPS: dict[tuple[str, str], Callable[[Raw], Raw]] = {
-    ("", "Pod"): _pod,
+    ("", "Pod"): pod,
     ("batch", "Job"): _job,
     ("", "Event"): _event,
     ("", "Endpoints"): _endpoints,
     ("discovery.k8s.io", "EndpointSlice"): _slice,
     ("", "Service"): _service,
-    ("coordination.k8s.io", "Lease"): lambda raw: _under(raw, spec={}),
+    ("coordination.k8s.io", "Lease"): lambda raw: under(raw, spec={}),
     ("", "Secret"): _secret,
     ("", "Namespace"): _namespace,
     ("", "PersistentVolumeClaim"): _claim,

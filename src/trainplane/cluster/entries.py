@@ -90,7 +90,10 @@ def decode(entries: Iterable[Any] | None) -> Managed | None:
 
 def encode(managed: Managed) -> list[Raw]:
     """The entries of some managers, in the API server's order: appliers first, then by time, then by name."""
-    return [_entry(manager, owned) for manager, owned in sorted(managed.items(), key=_rank)]
+    return [
+        owned.entry or entry(manager, owned, ordered(owned.fields))
+        for manager, owned in sorted(managed.items(), key=_rank)
+    ]
 
 
 def _rank(item: tuple[Manager, Owned]) -> tuple[str, str, str, str, str]:
@@ -98,16 +101,15 @@ def _rank(item: tuple[Manager, Owned]) -> tuple[str, str, str, str, str]:
     return manager.operation, owned.time, manager.name, owned.api_version, manager.subresource
 
 
-def _entry(manager: Manager, owned: Owned) -> Raw:
-    if owned.entry is not None:
-        return owned.entry
-    entry: Raw = {"manager": manager.name, "operation": manager.operation, "apiVersion": owned.api_version}
+def entry(manager: Manager, owned: Owned, fields: Fields) -> Raw:
+    """The entry of a manager; `fields` are those that it owns, in order."""
+    made: Raw = {"manager": manager.name, "operation": manager.operation, "apiVersion": owned.api_version}
     if owned.time:
-        entry["time"] = owned.time
-    entry |= {"fieldsType": "FieldsV1", "fieldsV1": ordered(owned.fields)}
+        made["time"] = owned.time
+    made |= {"fieldsType": "FieldsV1", "fieldsV1": fields}
     if manager.subresource:
-        entry["subresource"] = manager.subresource
-    return entry
+        made["subresource"] = manager.subresource
+    return made
 
 
 def with_entries(raw: Mapping[str, Any], entries: list[Raw] | None) -> Raw:

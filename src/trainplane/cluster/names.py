@@ -1,7 +1,8 @@
 """The metadata of every object: names, labels, annotations, finalizers and owners, and what is wrong with them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from trainplane.api.kinds import Kind
@@ -70,14 +71,25 @@ _PART_WORDS = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
 )
 _PREFIX = re.compile(_PART)
+_LONGEST_KEY = 253 + 1 + 63
 _QUALIFIED_WORDS = (
     f"a valid label key {_PART_WORDS}(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
     f"'{_PART}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
 )
 
 
-def key_faults(key: str) -> Iterator[str]:
+def key_faults(key: str) -> Iterable[str]:
     """What keeps a text from being the key of a label or of an annotation, or a finalizer."""
+    return _known_key_faults(key) if len(key) <= _LONGEST_KEY else tuple(_key_faults(key))
+
+
+@lru_cache(maxsize=2048)
+def _known_key_faults(key: str) -> tuple[str, ...]:
+    # The same few keys are on all objects.
+    return tuple(_key_faults(key))
+
+
+def _key_faults(key: str) -> Iterator[str]:
     if key.count("/") > 1:
         yield _QUALIFIED_WORDS
         return

@@ -27,6 +27,7 @@ from trainplane.cluster.entries import (
     decode,
     encode,
     entries_of,
+    entry,
     is_reset,
     stored,
     with_entries,
@@ -145,6 +146,12 @@ def update(
     who = Manager.of(manager, UPDATE, api_version=new.get("apiVersion", ""), subresource=subresource)
     managed = _updated(managed, who, old, new, schema=schema, ignored=ignored or {}, blank=blank or {}, now=now)
     return encode(capped(managed))
+
+
+def begun(new: Mapping[str, Any], fields: Fields, *, manager: str, now: datetime) -> list[Raw]:
+    """The managedFields of a new object whose maker owns these fields, which are in order."""
+    who = Manager.of(manager, UPDATE, api_version=new["apiVersion"])
+    return [entry(who, Owned(fields, new["apiVersion"], stamp(now)), fields)]
 
 
 def same_but_for_times(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

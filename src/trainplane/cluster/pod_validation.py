@@ -1,7 +1,7 @@
 """What the API server refuses in pods and in the templates of pods."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from trainplane.api.merge import same
@@ -14,6 +14,7 @@ from trainplane.cluster.container_causes import Around, container_causes
 from trainplane.cluster.ephemeral_causes import ephemeral_causes, ephemeral_change_causes
 from trainplane.cluster.go_structs import difference
 from trainplane.cluster.names import subdomain_faults
+from trainplane.cluster.outlines import judged
 from trainplane.cluster.placement_causes import placement_causes
 from trainplane.cluster.pod_annotation_causes import annotation_causes
 from trainplane.cluster.pod_network_causes import network_causes
@@ -56,8 +57,13 @@ def pod_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
         yield from _change_causes(spec, old.get("spec") or {}, subresource)
 
 
-def spec_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
-    """What is wrong with a pod's spec, which stands at a path."""
+def spec_causes(spec: Raw, at: str) -> Iterable[Cause]:
+    """What is wrong with a pod's spec, which stands at a path; nothing, where one with its outline was right."""
+    return judged(spec, lambda: fresh_causes(spec, at))
+
+
+def fresh_causes(spec: Raw, at: str) -> Iterator[Cause]:
+    """What is wrong with a pod's spec, whatever was judged before."""
     volumes: dict[str, Mapping[str, Any]] = {}
     yield from volume_causes(spec.get("volumes") or (), f"{at}.volumes", good=volumes)
     claims = spec.get("resourceClaims") or ()

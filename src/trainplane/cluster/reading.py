@@ -11,9 +11,11 @@ from trainplane.api.problem import Path, show
 from trainplane.api.raw import as_object
 from trainplane.cluster.bodies import Body, unrecognized
 from trainplane.cluster.causes import invalid
+from trainplane.cluster.defaults import filled
 from trainplane.cluster.errors import BadRequest, Internal, InternalError, Invalid
 from trainplane.cluster.go_words import go, json_word
 from trainplane.cluster.ground import Call
+from trainplane.cluster.pod_specs import outline_of, remember, remembered
 from trainplane.cluster.refusals import kind_words
 from trainplane.cluster.resources import resource_of
 from trainplane.cluster.shape import Findings, WrongShape, built_in, custom
@@ -94,17 +96,45 @@ def placed(metadata: Mapping[str, Any], call: Call, namespace: str) -> Raw:
     return {**bare, "namespace": call.namespace} if call.namespace else bare
 
 
+def read(
+    raw: Raw, call: Call, repeated: Mapping[int, list[str]] | None = None
+) -> tuple[Raw, tuple[str, ...], bytes | None]:
+    """A new object in its shape and with its defaults, what to warn of, and the outline of its spec if it is a pod's.
+
+    Raises BadRequest.
+    """
+    findings = Findings(repeated)
+    outline = None if repeated else outline_of(raw, call.row)
+    spec = remembered(raw["spec"], outline) if outline else None
+    if spec is not None:
+        known = {"spec": spec}
+        made = filled(_in_shape({**raw, **known}, call, findings, known), call.row, known)
+    else:
+        made = filled(_in_shape(raw, call, findings), call.row)
+        if outline and not findings.strict:
+            remember(raw["spec"], outline, made["spec"])
+    return made, _warnings(findings, call), outline
+
+
 def shaped(raw: Raw, call: Call, repeated: Mapping[int, list[str]] | None = None) -> tuple[Raw, tuple[str, ...]]:
-    """The object of a create or an update in its shape, and what to warn of; raises BadRequest."""
-    row, findings = call.row, Findings(repeated)
+    """The object of an update in its shape, and what to warn of; raises BadRequest."""
+    findings = Findings(repeated)
+    return _in_shape(raw, call, findings), _warnings(findings, call)
+
+
+def _in_shape(raw: Raw, call: Call, findings: Findings, old: Raw | None = None) -> Raw:
+    row = call.row
     try:
-        made = custom(raw, row, findings) if resource_of(row).custom else built_in(raw, row, findings)
+        made = custom(raw, row, findings) if resource_of(row).custom else built_in(raw, row, findings, old=old)
     except WrongShape as wrong:
         raise BadRequest(_unhandled(row, str(wrong))) from None
-    mode = call.options.field_validation
-    if findings.strict and mode == STRICT:
+    if findings.strict and call.options.field_validation == STRICT:
         raise BadRequest(_unhandled(row, f"strict decoding error: {', '.join(findings.strict)}"))
-    return _whole(made), () if mode == IGNORE else tuple(findings.strict)
+    return _whole(made)
+
+
+def _warnings(findings: Findings, call: Call) -> tuple[str, ...]:
+    return () if call.options.field_validation == IGNORE else tuple(findings.strict)
 
 
 def retyped(raw: Raw, call: Call, patch: Any) -> Raw:
@@ -160,10 +190,9 @@ def reshaped(
     if isinstance(patch, dict) and not is_applied:
         # A strategic merge is read from a map, which has no order.
         findings.strict.sort()
-    mode = call.options.field_validation
-    if findings.strict and mode == STRICT:
+    if findings.strict and call.options.field_validation == STRICT:
         raise _bad_patch(patch() if callable(patch) else patch, f"strict decoding error: {', '.join(findings.strict)}")
-    return _whole(made), () if mode == IGNORE else tuple(findings.strict)
+    return _whole(made), _warnings(findings, call)
 
 
 def _unconverted(patch: Raw, row: Kind, fault: str) -> str:

@@ -312,7 +312,9 @@ def _changed_pod(new: Raw, old: Raw) -> Raw:
     """What admission and the scheduler filled in stays where an update leaves it out."""
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     filled = ("nodeName", "serviceAccountName", "serviceAccount", "priority", "preemptionPolicy", "tolerations")
-    return {**new, "spec": ungated({**{name: before[name] for name in filled if name in before}, **spec})}
+    missing = {name: before[name] for name in filled if name in before and name not in spec}
+    made = ungated({**missing, **spec} if missing else spec)
+    return new if made is new.get("spec") else {**new, "spec": made}
 
 
 _BLANK_STATUS: dict[str, Raw] = {

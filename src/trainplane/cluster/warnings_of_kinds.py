@@ -163,7 +163,8 @@ def _volumes(volumes: Any, at: str) -> Iterator[str]:
 def _container(container: Part, at: str, taken: dict[tuple[Any, ...], list[str]]) -> Iterator[str]:
     env = container.get("env") or ()
     seen: set[str] = set()
-    for index, each in enumerate(env):
+    repeats = len({each.get("name") for each in env}) < len(env)
+    for index, each in enumerate(env if repeats else ()):
         name = each.get("name")
         if name in seen:
             yield f'{at}.env[{index}]: hides previous definition of "{name}", which may be dropped when using apply'

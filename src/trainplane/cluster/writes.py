@@ -12,7 +12,7 @@ from trainplane.cluster.bodies import Body
 from trainplane.cluster.built_in_admission import admitted, checked
 from trainplane.cluster.causes import TYPE_INVALID, Cause, invalid
 from trainplane.cluster.crd_causes import BLOCKING, UNCHECKED, crd_causes
-from trainplane.cluster.defaults import defaulted
+from trainplane.cluster.defaults import filled
 from trainplane.cluster.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Internal, Invalid, NotFound
 from trainplane.cluster.go_words import json_word
 from trainplane.cluster.ground import SYSTEM, Answer, Call, Ground
@@ -27,8 +27,9 @@ from trainplane.cluster.names import (
 )
 from trainplane.cluster.ownership import Untyped
 from trainplane.cluster.patching import patched
+from trainplane.cluster.pod_specs import note_owned, owned_before, owned_key
 from trainplane.cluster.quota_admission import charges
-from trainplane.cluster.reading import named, placed, qualified, reshaped, retyped, shaped, typed
+from trainplane.cluster.reading import named, placed, qualified, read, reshaped, retyped, shaped, typed
 from trainplane.cluster.refusals import kind_words, other_uid, taken
 from trainplane.cluster.resources import resource_of
 from trainplane.cluster.signing import signed
@@ -64,11 +65,10 @@ class Writes:
             words = f"json: cannot unmarshal {word} into Go struct field {kind}.metadata of type v1.ObjectMeta"
             raise BadRequest(f'{kind} in version "{call.row.version}" cannot be handled as a {kind}: {words}')
         raw = {**raw, "metadata": metadata}
-        made, warnings = shaped(raw, call, sent.repeated)
+        made, warnings, outline = read(raw, call, sent.repeated)
         owned, told = without_repeated_owners(made["metadata"])
         made = {**made, "metadata": placed(owned, call, owned.get("namespace") or "")}
-        made = self.filled(made, call.row)
-        entries = self._owned(None, made, call)
+        entries = self._owned(None, made, call, outline)
         return await self._create(call, _with_entries(made, entries), (*notes, *warnings, *told))
 
     async def _create(self, call: Call, made: Raw, warnings: tuple[str, ...]) -> Answer:
@@ -162,13 +162,6 @@ class Writes:
             )
             raise Forbidden.of(call.asked.resource, name, why, causes=[cause])
 
-    def filled(self, made: Raw, row: Kind, old: Raw | None = None) -> Raw:
-        """The object with its defaults, as they are when who owns them is noted; a spec that stays has them."""
-        spec = made.get("spec")
-        if old is None or spec is None or spec is not old.get("spec"):
-            return defaulted(made, row)
-        return {**defaulted({**made, "spec": {}}, row), "spec": spec}
-
     async def update(self, call: Call, sent: Body, *, data: bytes | None = None, uid: str = "") -> Answer:
         """Put an object in place of another."""
         raw, notes = _received(named(typed(sent, call.asked, data=data), call), call)
@@ -179,16 +172,16 @@ class Writes:
             if wanted := uid or made["metadata"].get("uid"):
                 nobody = {"metadata": {"uid": ""}}
                 raise Conflict.of(call.asked.resource, call.name, other_uid(call, wanted, nobody))
-            filled = _unversioned(self.filled(made, call.row))
-            filled = _with_entries(filled, self._owned(None, filled, call))
-            return await self._create(call, filled, warnings)
+            new = _unversioned(filled(made, call.row))
+            new = _with_entries(new, self._owned(None, new, call))
+            return await self._create(call, new, warnings)
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             self._check_version(call, made, old, needed=strategy.needs_version)
             wanted = uid or made["metadata"].get("uid")
             if wanted and wanted != old["metadata"]["uid"]:
                 raise Conflict.of(call.asked.resource, call.name, other_uid(call, wanted, old))
-            new = self._over(call, self.filled(made, call.row), old)
+            new = self._over(call, filled(made, call.row), old)
             return new, warnings
 
         return await self.change(call, make)
@@ -208,7 +201,7 @@ class Writes:
             made, warnings = reshaped(raw, call, text, old=old, twice=patch.twice())
             warnings = (*notes, *warnings)
             self._check_version(call, made, old, needed=resource_of(call.row).custom)
-            return self._over(call, self.filled(made, call.row, old), old), warnings
+            return self._over(call, filled(made, call.row, old), old), warnings
 
         return await self.change(call, make)
 
@@ -234,7 +227,7 @@ class Writes:
             made = self._applied(call, old, patch)
             entries = made["metadata"].get("managedFields")
             new, warnings = reshaped(_with_entries(made, None), call, patch, old=old, is_applied=True)
-            new = self._over(call, self.filled(new, call.row, old), old, applied=entries or [])
+            new = self._over(call, filled(new, call.row, old), old, applied=entries or [])
             return new, (*notes, *warnings)
 
         return await self.change(call, make)
@@ -247,7 +240,7 @@ class Writes:
         bare = {name: item for name, item in made["metadata"].items() if name != "resourceVersion"}
         made = {**made, "metadata": placed(bare, call, bare.get("namespace") or "")}
         made, warnings = reshaped(made, call, patch, is_applied=True)
-        return await self._create(call, self.filled(made, call.row), (*notes, *warnings))
+        return await self._create(call, filled(made, call.row), (*notes, *warnings))
 
     def _applied(self, call: Call, old: Raw | None, patch: Raw) -> Raw:
         try:
@@ -326,19 +319,26 @@ class Writes:
             new = signed(admitted(new, old, ground=ground, row=row), old, resource=row.resource, user=call.user)
         return changed(new, old, row, subresource=call.subresource)
 
-    def _owned(self, old: Raw | None, new: Raw, call: Call) -> list[Raw]:
+    def _owned(self, old: Raw | None, new: Raw, call: Call, outline: bytes | None = None) -> list[Raw]:
         if not self._ground.keeps_owners:
             return []
-        return ownership.update(
+        manager, now = call.options.field_manager or call.manager, self._ground.now()
+        alike = owned_key(new, outline) if outline else None
+        if alike and (fields := owned_before(alike)):
+            return ownership.begun(new, fields, manager=manager, now=now)
+        entries = ownership.update(
             old,
             new,
-            manager=call.options.field_manager or call.manager,
+            manager=manager,
             schema=merge_schema(call.row),
-            now=self._ground.now(),
+            now=now,
             subresource=call.subresource,
             ignored=ignored_fields(call.row, call.subresource),
             blank=blank_of(call.row),
         )
+        if alike and entries:
+            note_owned(alike, entries[0]["fieldsV1"])
+        return entries
 
     def _judge(self, call: Call, new: Raw, old: Raw | None) -> tuple[str, ...]:
         """What to warn of; raises Invalid with everything that is wrong."""

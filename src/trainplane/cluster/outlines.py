@@ -1,0 +1,125 @@
+"""Outlines of pods' specs: their JSON less what only tells apart the pods of a set, so that much is worked out once.
+
+The pods of a Job are alike but for the values of their variables, their hostname, and the name that chance gave to the
+volume of their token. Whatever looks at none of these comes out alike for all specs that have one outline.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from operator import itemgetter
+from typing import Any, Generic, TypeGuard, TypeVar
+
+import orjson
+
+from trainplane.api.meta import Raw
+from trainplane.cluster.causes import Cause
+from trainplane.cluster.names import SUFFIX_CHARACTERS, is_label
+from trainplane.cluster.pod_accounts import VOLUME_PREFIX
+
+CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+_LONGEST = 1 << 14
+_NAME, _VALUE = itemgetter("name"), itemgetter("value")
+_DICT, _STR, _TWO = {dict}, {str}, {2}
+_AS_SENT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+# No JSON has it, so that nothing that somebody sends can look like an outline.
+_MARK = b"~"
+_LETTERS = frozenset(SUFFIX_CHARACTERS)
+_TOKEN = len(VOLUME_PREFIX) + 5
+
+T = TypeVar("T")
+
+
+class Memo(Generic[T]):
+    """What was worked out lately: the newest, at least `most` of them and at most twice as many."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._new: dict[Hashable, T] = {}
+        self._older: dict[Hashable, T] = {}
+
+    def get(self, key: Hashable) -> T | None:
+        """What was put there, if it is remembered."""
+        found = self._new.get(key)
+        if found is None and (found := self._older.get(key)) is not None:
+            self.put(key, found)
+        return found
+
+    def put(self, key: Hashable, value: T) -> None:
+        """Remember something; it is shared by all who ask, so it must be nothing that can be changed."""
+        if len(self._new) >= self._most:
+            self._older, self._new = self._new, {}
+        self._new[key] = value
+
+
+def outline(spec: Raw) -> bytes | None:
+    """The outline of a pod's spec; None where it has none, being too long or of a shape that no spec has."""
+    bare = dict(spec)
+    for kind in CONTAINERS:
+        containers = spec.get(kind)
+        if not containers:
+            continue
+        if containers.__class__ is not list or set(map(type, containers)) != _DICT:
+            return None
+        bare[kind] = [_without_values(each) for each in containers]
+    hostname = spec.get("hostname")
+    if hostname and hostname.__class__ is str:
+        bare["hostname"] = orjson.Fragment(_MARK)
+    try:
+        text = orjson.dumps(bare, option=_AS_SENT)
+    except orjson.JSONEncodeError:
+        return None
+    return text if len(text) <= _LONGEST else None
+
+
+def placed_outline(spec: Raw) -> bytes | None:
+    """The outline of the spec of a pod that was admitted: whatever name its token's volume was given."""
+    text = outline(spec)
+    for volume in spec.get("volumes") or ():
+        name = volume.get("name") or ""
+        if text and len(name) == _TOKEN and name.startswith(VOLUME_PREFIX) and _LETTERS.issuperset(name[-5:]):
+            return text.replace(name.encode(), _MARK)
+    return text
+
+
+def _without_values(container: Raw) -> Raw:
+    env = container.get("env")
+    if not has_variables(env):
+        return container
+    return {**container, "env": orjson.Fragment(_MARK + orjson.dumps(names_in(env), option=_AS_SENT))}
+
+
+_GOOD: Memo[bool] = Memo(256)
+"""The outlines of specs with which nothing was wrong."""
+
+
+def judged(spec: Raw, causes: Callable[[], Iterable[Cause]]) -> Iterable[Cause]:
+    """What is wrong with a spec, as `causes` finds it; nothing, where one with its outline was right."""
+    text = placed_outline(spec)
+    if text and _GOOD.get(text) and is_label(spec.get("hostname") or "a"):
+        return ()
+    found = list(causes())
+    if text and not found:
+        _GOOD.put(text, True)
+    return found
+
+
+def has_variables(env: Any) -> TypeGuard[list[Raw]]:
+    """Whether that is a list of objects, as an outline takes it apart."""
+    return bool(env) and env.__class__ is list and set(map(type, env)) == _DICT
+
+
+def names_in(env: list[Raw]) -> list[Any]:
+    """The variables in order: by their names alone where they have a name, a value and nothing else."""
+    if set(map(len, env)) == _TWO:
+        try:
+            names, values = list(map(_NAME, env)), list(map(_VALUE, env))
+        except KeyError:
+            return [_name(each) for each in env]
+        if set(map(type, names)) == set(map(type, values)) == _STR and all(values):
+            return names
+    return [_name(each) for each in env]
+
+
+def _name(variable: Raw) -> Any:
+    name, value = variable.get("name"), variable.get("value")
+    is_plain = len(variable) == 2 and name.__class__ is str and value.__class__ is str and value
+    return name if is_plain else variable
