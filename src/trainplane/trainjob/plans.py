@@ -82,7 +82,8 @@ def basis_of(job: Raw, runtime: Raw, around: Surroundings) -> Basis:
     """What a Plan comes from."""
     metadata = job["metadata"]
     # Its generation would not do: a change that is refused, or only tried, has that of the one that comes after it.
-    said = (metadata.get("labels"), metadata.get("annotations"), job["spec"])
+    name = (metadata.get("namespace"), metadata["name"])
+    said = (name, metadata.get("labels"), metadata.get("annotations"), job["spec"])
     return Basis(sha256(_encoder.encode(said)).digest(), runtime, around)
 
 
