@@ -255,3 +255,22 @@ def test_a_job_deleted_while_it_runs_leaves_a_record_and_so_does_the_next_of_its
             assert all(one["message"] == "the job was deleted while it was Running" for one in records)
 
     virtual.run(main())
+
+
+def test_what_controllers_missed_is_made_good_for_jobs_that_are_there_and_not_for_those_that_are_gone() -> None:
+    async def main() -> None:
+        async with cluster() as made:
+            await furnish(made)
+            async with made.controlled(*EVERYBODY):
+                for name in ("ended", "running"):
+                    await made.api.create(train(name))
+                    await asyncio.sleep(90 if name == "ended" else 20)
+            await made.api.delete(Ref("trainer.kubeflow.org", "TrainJob", NAMESPACE, "running"))
+            async with made.controlled(*EVERYBODY, history()):
+                await asyncio.sleep(60)
+            assert [(one["spec"]["trainJob"]["name"], one["spec"]["outcome"]) for one in await made.all(KIND)] == [
+                ("ended", "Complete")
+            ]
+            assert [raw["metadata"]["name"] for raw in await made.all("JobSet")] == ["ended"], "nothing else is left"
+
+    virtual.run(main())
