@@ -17,7 +17,7 @@ from trainplane.cluster.api import Api
 from trainplane.cluster.client import Client
 from trainplane.cluster.collector import rarely
 from trainplane.cluster.keep import Keep
-from trainplane.cluster.log import Forgetful
+from trainplane.cluster.log import Forgetful, decoded
 from trainplane.cluster.resources import SERVED_KINDS
 from trainplane.cluster.store import Store
 from trainplane.control import virtual
@@ -34,8 +34,9 @@ from trainplane.upkeep.history import KEPT
 TRAINJOB = ("trainer.kubeflow.org", "TrainJob")
 ENDS = frozenset(("Complete", "Failed"))
 """The states of a TrainJob that will not change any more."""
-HOT = 4096
-"""Nobody waits here: what is at work at once is kept ready."""
+HOT = 16_384
+READY = 8 << 20
+"""Nobody waits here: what is at work at once is kept ready, in the View and, by its bytes of text, in the Store."""
 HISTORY = Keep(revisions=2_000, seconds=5.0)
 """Nobody looks back in a world that is made to be looked at once."""
 
@@ -150,7 +151,7 @@ def simulate(
             writes = Counter({labels: int(count) for labels, count in loop.metrics.writes.items().items()})
             return Outcome(took, fates, writes)
 
-    with rarely():
+    with rarely(), decoded(READY):
         return virtual.run(main())
 
 

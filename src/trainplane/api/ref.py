@@ -22,9 +22,9 @@ class Ref(NamedTuple):
         metadata = raw.get("metadata") or {}
         kind, namespace = raw.get("kind", ""), metadata.get("namespace", "")
         share = _SHARED.setdefault
-        return cls(
-            group_of(raw.get("apiVersion", "")), share(kind, kind), share(namespace, namespace), metadata["name"]
-        )
+        group = group_of(raw.get("apiVersion", ""))
+        # As cls(...), past the function that takes the fields by name: this is called hundreds of times for each job.
+        return tuple.__new__(cls, (group, share(kind, kind), share(namespace, namespace), metadata["name"]))
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,11 @@ from trainplane.api.problem import Path
 from trainplane.api.schema import LIST_MAP_KEYS, LIST_TYPE, PRESERVE, VALIDATIONS, Schema, openapi
 
 _HOLDS_MORE = (dict, list)
+_PLAIN = (str, int, float, type(None))
 _NOTHING: dict[Any, Any] = {}
+_MOST_KNOWN = 16_384
+_WITH_LAWS: dict[int, tuple[Schema, bool]] = {}
+"""Whether a schema has laws anywhere, by its identity: most of them do not, and nothing there need be looked at."""
 
 
 def defaulted(type_: type[Wire], value: Any) -> Any:
@@ -36,6 +40,8 @@ def unlawful(value: Any, schema: Schema, *, old: Any = None) -> Iterator[tuple[P
 
 def fill_defaults(value: Any, schema: Schema) -> Any:
     """A new value with nulls in objects dropped and the schema's defaults filled in."""
+    if isinstance(value, _PLAIN):
+        return value
     if isinstance(value, Mapping):
         properties, others = schema.get("properties", {}), schema.get("additionalProperties")
         filled = {}
@@ -82,9 +88,22 @@ def _broken(node: Schema, value: Any, old: Any) -> list[tuple[Path, Law]]:
     found: list[tuple[Path, Law]] = [(law.about, law) for law in broken]
     past = _past(node, old)
     for step, child, item in _children(node, value):
-        if isinstance(item, _HOLDS_MORE) or VALIDATIONS in child:
+        if (isinstance(item, _HOLDS_MORE) or VALIDATIONS in child) and _has_laws(child):
             before = past.get(step if isinstance(step, str) else _key(node, item)) if past else None
             found += [((step, *path), law) for path, law in _broken(child, item, before)]
+    return found
+
+
+def _has_laws(node: Schema) -> bool:
+    known = _WITH_LAWS.get(id(node))
+    # Another schema may have been where this one is now.
+    if known is not None and known[0] is node:
+        return known[1]
+    below = (*node.get("properties", _NOTHING).values(), node.get("additionalProperties"), node.get("items"))
+    found = VALIDATIONS in node or any(isinstance(child, dict) and _has_laws(child) for child in below)
+    if len(_WITH_LAWS) >= _MOST_KNOWN:
+        _WITH_LAWS.clear()
+    _WITH_LAWS[id(node)] = node, found
     return found
 
 

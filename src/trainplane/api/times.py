@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 def stamp(when: datetime) -> str:
     """A time as the API writes it, in whole seconds: 2026-01-31T12:00:00Z."""
-    return when.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
+    there = when if when.tzinfo is UTC else when.astimezone(UTC)
+    return there.isoformat(timespec="seconds")[:19] + "Z"
 
 
 def moment(text: str) -> datetime:

@@ -1,7 +1,8 @@
 """What the Store keeps (keys, objects, changes to them), the Log it keeps them in, and what can go wrong there."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -78,12 +79,13 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
 class _Decoded:
     """Objects that were decoded, or encoded, a short time ago: others will ask for them soon.
 
-    Decoded objects are ten times as large as their text, so only those in the news are worth keeping: of twice so many
-    bytes of text at most. They go by the identity of their text, which is kept beside them: to hash it takes as long as
+    Decoded objects are ten times as large as their text, so only those in the news are worth keeping: of twice `most`
+    bytes of text. They go by the identity of their text, which is kept beside them: to hash it takes as long as
     to write it.
     """
 
     def __init__(self) -> None:
+        self.most = _DECODED
         self._new: dict[int, tuple[bytes, Raw]] = {}
         self._older: dict[int, tuple[bytes, Raw]] = {}
         self._size = 0
@@ -98,13 +100,24 @@ class _Decoded:
 
     def put(self, value: bytes, obj: Raw) -> None:
         """Let `obj` be what the JSON stands for."""
-        if self._size > _DECODED:
+        if self._size > self.most:
             self._older, self._new, self._size = self._new, {}, 0
         self._new[id(value)] = value, obj
         self._size += len(value)
 
 
 _DECODED_LATELY = _Decoded()
+
+
+@contextmanager
+def decoded(most: int) -> Iterator[None]:
+    """Keep objects of twice so many bytes of text decoded as long as the context lasts: where nothing waits for a disk
+    or for anybody's request, a sixth of a write went into reading again what was written a moment ago."""
+    before, _DECODED_LATELY.most = _DECODED_LATELY.most, most
+    try:
+        yield
+    finally:
+        _DECODED_LATELY.most = before
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):

@@ -88,6 +88,9 @@ class Actor:
         A refused Create, Apply or the like is told in an Event, and nothing but a status is written after it. Where
         the View turns out to be old, or the API does not answer, all of the rest is left for the next look.
         """
+        if len(decision.actions) == 1 and not isinstance(alone := decision.actions[0], Record):
+            # Most Decisions are one status: nothing is to be put in order.
+            return await self._carry_out(controller, ref, Chain((alone,)))
         failed: Failure | None = None
         done: list[Record] = []
         for _, batch in groupby(chains(decision.actions), key=lambda chain: chain.sort):

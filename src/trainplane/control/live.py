@@ -113,9 +113,12 @@ class Live(View):
             return end, None
         return end, list(dict.fromkeys(news.refs[since - news.first :]))
 
-    def put(self, raw: Raw, *, source: bytes = b"") -> Raw | None:
-        """Let the object be as it is here; returns what it was. `source` is its JSON, where somebody keeps that."""
-        ref = Ref.of(raw)
+    def put(self, raw: Raw, *, ref: Ref | None = None, source: bytes = b"") -> Raw | None:
+        """Let the object be as it is here; returns what it was.
+
+        `ref` is its Ref, where that is known already; `source` is its JSON, where somebody keeps that.
+        """
+        ref = ref or Ref.of(raw)
         before = self._forgotten(ref)
         self._everything[ref] = raw
         if before is None:
@@ -208,9 +211,12 @@ def trimmed(raw: Raw) -> Raw:
 
     Of one that is suspended it is kept who did that: whoever waits for it will ask.
     """
-    metadata = {name: value for name, value in raw["metadata"].items() if name != "managedFields"}
+    whole = raw["metadata"]
+    if "managedFields" not in whole:
+        return raw
+    metadata = {name: value for name, value in whole.items() if name != "managedFields"}
     if look(raw, "spec", "suspend"):
-        metadata["managedFields"] = [one for one in raw["metadata"].get("managedFields") or () if suspends(one)]
+        metadata["managedFields"] = [one for one in whole["managedFields"] or () if suspends(one)]
     return {**raw, "metadata": metadata}
 
 

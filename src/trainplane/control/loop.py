@@ -18,7 +18,7 @@ from trainplane.control.queue import BackOff, Queue
 from trainplane.control.record import Clock, Recorder
 from trainplane.control.reflector import Reflector, Scope
 from trainplane.control.unseen import PATIENCE, Key, Unseen
-from trainplane.control.waking import Happening, Interest, Sort, interests, is_last_to_end, owners, wakened
+from trainplane.control.waking import Audience, Happening, Interest, Sort, interests, is_last_to_end, owners, wakened
 from trainplane.reconcile.controller import Controller, at_once
 from trainplane.reconcile.decision import Create, Decision, Record, SetStatus
 from trainplane.reconcile.view import Ref
@@ -95,7 +95,7 @@ class Loop:
                 self.live,
                 unseen=self._unseen,
                 echoes=self._echoes,
-                tell=partial(self._tell, [each for each in interested if each.is_woken]),
+                tell=partial(self._tell, Audience(interested)),
                 back_off=back_off,
             )
             for sort, interested in interests(controllers).items()
@@ -131,14 +131,13 @@ class Loop:
             raise ValueError(f"{names}: there is no kind {sort[1]} in the group {sort[0] or 'core'!r}")
         return row
 
-    def _tell(self, interested: Iterable[Interest], before: Raw | None, after: Raw | None) -> None:
+    def _tell(self, audience: Audience, before: Raw | None, after: Raw | None) -> None:
         happening = Happening.of(before, after)
         version, now = happening.version, self._time()
         mine = self._echoes.heard(version)
-        for interest in interested:
+        for interest in audience.of(happening):
             controller = interest.controller
             name = controller.name
-            queue = self.queues[name]
             if before is not None and after is None and interest.is_its_own and controller.outlives:
                 self._gone[name, happening.ref] = before
             try:
@@ -148,12 +147,12 @@ class Loop:
                 for ref in wakened(interest, happening, view=self.live, rows=self._rows):
                     key = (name, ref)
                     if key != mine and not self._echoes.is_put_aside(key, version, due=now + rest):
-                        queue.add(ref, after=rest)
+                        self.queues[name].add(ref, after=rest)
                 if interest.owns and is_last_to_end(before, after, self.live):
                     # Somebody waits for this, and nothing more can come with it.
                     for ref in owners(controller, after or {}, self._rows):
                         self._awaited.add((name, ref))
-                        queue.add(ref)
+                        self.queues[name].add(ref)
             except Exception as error:  # noqa: BLE001 - a controller's fault, whatever it is, must not end the watch
                 self._fault(controller, error, f"when {happening.ref.kind} {happening.ref.name} changed")
 

@@ -151,9 +151,10 @@ class Reflector:
         return version
 
     def _put(self, raw: Raw, source: bytes) -> None:
-        before = self._live.put(raw, source=source)
+        ref = Ref.of(raw)
+        before = self._live.put(raw, ref=ref, source=source)
         if before is None or before["metadata"].get("resourceVersion") != raw["metadata"].get("resourceVersion"):
-            self._unseen.changed(Ref.of(raw))
+            self._unseen.changed(ref)
             self._tell(before, raw)
 
     def _gone(self, ref: Ref) -> None:
@@ -164,5 +165,5 @@ class Reflector:
 
     def _whole(self, raw: Raw) -> Raw:
         """The object as the View keeps it; lists leave out its kind."""
-        kind = self.scope.kind
-        return {"apiVersion": kind.api_version, "kind": kind.kind, **trimmed(raw)}
+        kept, kind = trimmed(raw), self.scope.kind
+        return kept if "kind" in kept else {"apiVersion": kind.api_version, "kind": kind.kind, **kept}

@@ -7,7 +7,7 @@ from trainplane.api.conditions import is_true
 from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
-from trainplane.reconcile.controller import Controller, Wake, is_bookkeeping
+from trainplane.reconcile.controller import Controller, Wake, always, is_bookkeeping
 from trainplane.reconcile.view import Ref, View, group_of
 
 Sort: TypeAlias = tuple[str, str]
@@ -30,6 +30,23 @@ class Interest(NamedTuple):
     def is_woken(self) -> bool:
         """Whether a change means anything to it, and it does not just want to see the kind."""
         return bool(self.is_its_own or self.owns or self.wakes)
+
+    @property
+    def is_for_turns(self) -> bool:
+        """Whether nothing but a turn means anything to it."""
+        return self.controller.turns and not self.is_its_own and not self.owns
+
+
+class Audience:
+    """Who is told of the changes of a kind."""
+
+    def __init__(self, interested: Iterable[Interest]) -> None:
+        self._all = tuple(each for each in interested if each.is_woken)
+        self._always = tuple(each for each in self._all if not each.is_for_turns)
+
+    def of(self, happening: "Happening") -> tuple[Interest, ...]:
+        """Those whom a change may mean anything to."""
+        return self._all if happening.is_turn else self._always
 
 
 def interests(controllers: Iterable[Controller]) -> dict[Sort, list[Interest]]:
@@ -84,17 +101,19 @@ class Happening(NamedTuple):
 
 def wakened(interest: Interest, happening: Happening, *, view: View, rows: Mapping[Sort, Kind]) -> list[Ref]:
     """What wants a look after a change: the object itself, its owner, and whom the watches name."""
-    controller, wakes = interest.controller, interest.wakes
+    controller = interest.controller
     found: list[Ref] = []
-    others = bool(interest.owns or wakes) and happening.is_news_to(controller)
+    own = interest.is_its_own
+    owns, wakes = interest.owns, interest.wakes if happening.is_turn or not controller.turns else ()
+    if (owns or wakes) and not happening.is_news_to(controller):
+        owns, wakes = False, ()
     for raw in happening.states:
-        if interest.is_its_own and (happening.after is None or controller.cares(raw, view)):
+        if own and (happening.after is None or controller.cares is always or controller.cares(raw, view)):
             found.append(happening.ref)
-        if others and interest.owns:
+        if owns:
             found += owners(controller, raw, rows)
-        if others and wakes and (happening.is_turn or not controller.turns):
-            for wake in wakes:
-                found += wake(raw, view)
+        for wake in wakes:
+            found += wake(raw, view)
     return found
 
 

@@ -27,6 +27,8 @@ class Ledger:
         """In the order of their names."""
         self.total: dict[str, int] = {}
         """What all of them have to give."""
+        self.free: dict[str, int] = {}
+        """What is left of that: a node with less than nothing left counts as full."""
         self.by_name: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self.groups: dict[GroupKey, dict[str, Pod]] = defaultdict(dict)
@@ -106,6 +108,10 @@ class Ledger:
         for node in self.nodes:
             for name, amount in node.allocatable.items():
                 self.total[name] = self.total.get(name, 0) + amount
+        self.free = {}
+        for node in self.nodes:
+            for name, amount in node.free.items():
+                self.free[name] = self.free.get(name, 0) + max(0, amount)
         for pod in self.pods.values():
             pod.shape.verdicts.clear()
             self._hold(pod)
@@ -192,9 +198,11 @@ class Ledger:
             self._journal.pop()()
 
     def _take(self, node: Node, resources: Mapping[str, int], sign: int) -> None:
-        free = node.free
+        free, left = node.free, self.free
         for name, amount in resources.items():
-            free[name] = free.get(name, 0) - sign * amount
+            before = free.get(name, 0)
+            after = free[name] = before - sign * amount
+            left[name] = left.get(name, 0) + max(0, after) - max(0, before)
         node.version += 1
         self.touched.append(node.order)
 

@@ -256,10 +256,7 @@ class _Look:
         return bool(gang.least) and bool(self._missing_amounts(gang))
 
     def _missing_amounts(self, gang: Gang) -> Mapping[str, int]:
-        free: dict[str, int] = {}
-        for node in self.ledger.nodes:
-            for name, amount in node.free.items():
-                free[name] = free.get(name, 0) + max(0, amount)
+        free = self.ledger.free
         own = requested([pod for pod in gang.placed if not pod.finished])
         return {
             name: amount - free.get(name, 0) - own.get(name, 0)
