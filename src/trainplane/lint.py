@@ -20,19 +20,20 @@ from trainplane.api.schema import openapi
 from trainplane.jobset import rules as of_jobset
 from trainplane.trainjob import advise, validate
 from trainplane.trainjob import rules as of_trainjob
+from trainplane.trainjob import runtime_rules as of_runtime
 
 RUNTIME_KINDS = ("ClusterTrainingRuntime", "TrainingRuntime")
 
 _SCHEMA = tuple(f"TP{number:03}" for number in range(10, 30))
 _EXPLAINS_LAW: tuple[Rule, ...] = (
-    of_trainjob.TWO_POLICIES,
-    of_trainjob.TWO_GANGS,
-    of_trainjob.BOUNDS_UPSIDE_DOWN,
-    of_trainjob.OUTSIDE_BOUNDS,
-    of_trainjob.ONE_BOUND,
+    of_runtime.TWO_POLICIES,
+    of_runtime.TWO_GANGS,
+    of_runtime.BOUNDS_UPSIDE_DOWN,
+    of_runtime.OUTSIDE_BOUNDS,
+    of_runtime.ONE_BOUND,
 )
 """What a law of the schema says of the object, these say of the very field: the law need not be heard as well."""
-_EXPLAINS_AROUND: tuple[Rule, ...] = (of_trainjob.POD_IN_JOBSET, of_trainjob.POD_IN_JOB)
+_EXPLAINS_AROUND: tuple[Rule, ...] = (of_runtime.POD_IN_JOBSET, of_runtime.POD_IN_JOB)
 """A pod in the wrong place makes every field of it unknown, and others missing: one message is enough."""
 
 _AT_MANY_DEPTHS = ("kind", "name", "metadata", "spec", "template")
@@ -192,7 +193,7 @@ def _explained(problem: Problem, structure: list[Problem]) -> bool:
 
 def _same_place(problem: Problem, other: Problem) -> bool:
     # A job without a template lacks it at the job itself.
-    return problem.path == other.path or other.rule in (of_trainjob.NAME_ONLY, of_trainjob.POLICY_NAME)
+    return problem.path == other.path or other.rule in (of_runtime.NAME_ONLY, of_runtime.POLICY_NAME)
 
 
 def _stranger(value: Mapping[str, Any]) -> Iterator[Problem]:
@@ -256,7 +257,7 @@ def _say_lost(twice: list[Located]) -> Located:
     what = f"{' and '.join(words[:2])} are written again at the same depth: the indentation is lost"
     todo = "copy the text with its indentation, or indent every field under the one it belongs to"
     path = twice[0].problem.path[:-1]
-    return replace(twice[0], problem=Problem(of_trainjob.INDENTATION_LOST, path, what, todo))
+    return replace(twice[0], problem=Problem(of_runtime.INDENTATION_LOST, path, what, todo))
 
 
 def _between(family: list[Member]) -> Iterator[tuple[int, Located]]:

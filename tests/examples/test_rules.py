@@ -7,8 +7,14 @@ from tests.examples.test_examples import FILES, expected
 from trainplane.api.problem import Rule, Severity
 from trainplane.jobset import rules as of_jobsets
 from trainplane.trainjob import rules as of_trainjobs
+from trainplane.trainjob import runtime_rules as of_runtimes
 
-RULES = [rule for module in (of_trainjobs, of_jobsets) for rule in vars(module).values() if isinstance(rule, Rule)]
+RULES = [
+    rule
+    for module in (of_runtimes, of_trainjobs, of_jobsets)
+    for rule in vars(module).values()
+    if isinstance(rule, Rule)
+]
 ONLY_IN_TESTS = {"TP153", "TP155", "TP156", "TP163"}
 """Too rare, or too plain, to spend an example on."""
 

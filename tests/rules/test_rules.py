@@ -9,7 +9,7 @@ from trainplane.api.problem import Rule, Severity
 from trainplane.cli.help import rules
 from trainplane.jobset import rules as of_jobsets
 from trainplane.lint import lint
-from trainplane.trainjob import framework_rules, pair_rules, plan_rules, pod_rules
+from trainplane.trainjob import framework_rules, pair_rules, plan_rules, pod_rules, runtime_rules
 from trainplane.trainjob import rules as of_trainjobs
 
 ELSEWHERE = {
@@ -25,7 +25,7 @@ ELSEWHERE = {
     "::test_affinity_that_the_jobset_would_refuse_for_ever_is_refused_here",
 }
 """Rules that no text of a few lines can break: bytes, sizes, and what a cluster alone knows. Their tests are there."""
-MODULES = (words, of_jobsets, of_trainjobs, framework_rules, pair_rules, plan_rules, pod_rules)
+MODULES = (words, of_jobsets, of_trainjobs, framework_rules, pair_rules, plan_rules, pod_rules, runtime_rules)
 """Where the rules are that lint knows; those of other modules are about what a cluster takes, and tested there."""
 
 RULES = [

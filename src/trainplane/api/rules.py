@@ -1,7 +1,7 @@
 """The rules of the words: what can be wrong with a text, with its schema, or with its dialect.
 
 TP001-TP009 are about the text, TP010-TP029 about the schema, TP030-TP049 about dialects and what was inferred.
-Rooms keep their own: `trainjob/rules.py` has TP050-TP149, `jobset/rules.py` TP150-TP199.
+Rooms keep their own: `trainjob/runtime_rules.py` and its neighbours have TP050-TP149, `jobset/rules.py` TP150-TP199.
 """
 
 from trainplane.api.problem import Rule, Severity

@@ -12,7 +12,7 @@ from trainplane.api.problem import Located, Severity
 from trainplane.fix.mends import MENDS, Mend
 from trainplane.fix.page import Page
 from trainplane.lint import Findings, Read, judge, lint, understand
-from trainplane.trainjob import rules as of_trainjob
+from trainplane.trainjob import runtime_rules as of_runtime
 
 LONGEST = 128 * 1024
 """How many characters a document may have to be mended: every step reads all of it."""
@@ -20,12 +20,12 @@ LONGEST = 128 * 1024
 HIDING = (
     rules.UNKNOWN_FIELD,
     rules.MISPLACED,
-    of_trainjob.POLICY_NAME,
-    of_trainjob.POD_IN_JOBSET,
-    of_trainjob.POD_IN_JOB,
+    of_runtime.POLICY_NAME,
+    of_runtime.POD_IN_JOBSET,
+    of_runtime.POD_IN_JOB,
 )
 """Faults below which nothing else is said of a document."""
-HIDING_ALL = (rules.UNKNOWN_KIND, of_trainjob.INDENTATION_LOST)
+HIDING_ALL = (rules.UNKNOWN_KIND, of_runtime.INDENTATION_LOST)
 """Faults beside which nothing else is said of a document."""
 FIRST_OF_SCHEMA = rules.UNKNOWN_FIELD.id
 """The rules before it are about texts that cannot be read."""

@@ -13,6 +13,7 @@ from trainplane.api.schema import Schema, openapi
 from trainplane.fix.page import Page
 from trainplane.lint import Read
 from trainplane.trainjob import rules as of_trainjob
+from trainplane.trainjob import runtime_rules as of_runtime
 from trainplane.trainjob.misplaced import JOBS, POD
 
 CERTAIN = 0.8
@@ -202,14 +203,14 @@ def _put_pod(holder: dict[str, Any], missing: Path, pod: Raw) -> None:
 
 MENDS: Mapping[Rule, Callable[[Page, Read, Problem], Mend | None]] = {
     rules.UNKNOWN_FIELD: renamed,
-    of_trainjob.POLICY_NAME: renamed,
+    of_runtime.POLICY_NAME: renamed,
     rules.NOT_ALLOWED: reworded,
     rules.UNKNOWN_KIND: reworded,
     of_trainjob.REFERENCE_KIND: reworded,
     rules.WRONG_TYPE: retyped,
     rules.MISPLACED: indented,
-    of_trainjob.POD_IN_JOBSET: wrapped,
-    of_trainjob.POD_IN_JOB: wrapped,
+    of_runtime.POD_IN_JOBSET: wrapped,
+    of_runtime.POD_IN_JOB: wrapped,
     rules.FRAMEWORK_LABEL: framework,
     rules.FRAMEWORK_INFERRED: framework,
     rules.TRAINER_INFERRED: labelled,

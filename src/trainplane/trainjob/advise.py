@@ -7,7 +7,7 @@ from trainplane.api.loose import integer_at, object_at, objects_at, text_at
 from trainplane.api.problem import Path, Problem
 from trainplane.api.raw import look
 from trainplane.api.roles import Role, Roles, roles_of
-from trainplane.trainjob import rules
+from trainplane.trainjob import rules, runtime_rules
 from trainplane.trainjob.arguments import Wanted, contradictions, figure
 from trainplane.trainjob.misplaced import JOBS, POD
 from trainplane.trainjob.validate import POLICY, node_count
@@ -51,17 +51,19 @@ def _support(obj: Mapping[str, Any]) -> Iterator[Problem]:
     value = look(obj, *path)
     if value == DEPRECATED:
         todo = "name the runtime that takes its place in an annotation or in its documentation"
-        yield Problem(rules.DEPRECATED, path, "this runtime is marked as deprecated", todo)
+        yield Problem(runtime_rules.DEPRECATED, path, "this runtime is marked as deprecated", todo)
     elif value is not None:
         todo = f"write {DEPRECATED}, or remove the label"
-        yield Problem(rules.SUPPORT_VALUE, path, f"{value} has no meaning here, and nobody is warned", todo)
+        yield Problem(runtime_rules.SUPPORT_VALUE, path, f"{value} has no meaning here, and nobody is warned", todo)
 
 
 def _image(obj: Mapping[str, Any], roles: Roles) -> Iterator[Problem]:
     role = roles.ancestor
     if role and role.container and not text_at(obj, *_container(role), "image"):
         what = f"the container {role.container.name} has no image"
-        yield Problem(rules.NO_IMAGE, _container(role), what, "every TrainJob on this runtime sets spec.trainer.image")
+        yield Problem(
+            runtime_rules.NO_IMAGE, _container(role), what, "every TrainJob on this runtime sets spec.trainer.image"
+        )
 
 
 def _container(role: Role) -> Path:
@@ -79,7 +81,7 @@ def _parallelism(obj: Mapping[str, Any], roles: Roles) -> Iterator[Problem]:
         written = integer_at(obj, *path)
         if written is not None and written != nodes:
             what = f"{field} is {written}, and the policy makes it {nodes}"
-            yield Problem(rules.PARALLELISM, path, what, f"remove {field}: the node count wins")
+            yield Problem(runtime_rules.PARALLELISM, path, what, f"remove {field}: the node count wins")
 
 
 def _arguments(obj: Mapping[str, Any], roles: Roles) -> Iterator[Problem]:
@@ -113,7 +115,7 @@ def _contradict(obj: Mapping[str, Any], path: Path, wanted: Wanted) -> Iterator[
     for found in contradictions(object_at(obj, *path), wanted):
         what = f"the arguments say {found.flag} {found.said}, and the policy says {found.wanted}"
         todo = "let both say the same, or remove the argument"
-        yield Problem(rules.ARGUMENTS, (*path, *found.word), what, todo)
+        yield Problem(runtime_rules.ARGUMENTS, (*path, *found.word), what, todo)
 
 
 def _restarts(obj: Mapping[str, Any]) -> Iterator[Problem]:
@@ -124,7 +126,7 @@ def _restarts(obj: Mapping[str, Any]) -> Iterator[Problem]:
         if look(job, *POD, "restartPolicy") == "OnFailure":
             what = "the container restarts inside its pod before the failure policy hears of a failure"
             todo = "write restartPolicy: Never and let the failure policy restart the whole job"
-            yield Problem(rules.RESTARTS_MULTIPLY, (*path, *POD, "restartPolicy"), what, todo)
+            yield Problem(runtime_rules.RESTARTS_MULTIPLY, (*path, *POD, "restartPolicy"), what, todo)
 
 
 def _mounts(obj: Mapping[str, Any], job: Mapping[str, Any], *, path: Path) -> Iterator[Problem]:
@@ -138,7 +140,7 @@ def _mounts(obj: Mapping[str, Any], job: Mapping[str, Any], *, path: Path) -> It
                 if name and name not in volumes:
                     what = f"the template has no volume {name}"
                     todo = "add it to volumes or volumeClaimPolicies, unless a patch of the TrainJob brings it"
-                    yield Problem(rules.MOUNT_WITHOUT_VOLUME, (*path, *where, *place, "name"), what, todo)
+                    yield Problem(runtime_rules.MOUNT_WITHOUT_VOLUME, (*path, *where, *place, "name"), what, todo)
 
 
 def _chosen_gpus(container: Mapping[str, Any], path: Path) -> Iterator[Problem]:
@@ -146,4 +148,4 @@ def _chosen_gpus(container: Mapping[str, Any], path: Path) -> Iterator[Problem]:
         if variable.get("name") == "CUDA_VISIBLE_DEVICES":
             what = "which GPUs a container sees is decided where its pod is placed"
             todo = "remove the variable and ask for nvidia.com/gpu as a resource limit"
-            yield Problem(rules.CHOSEN_GPUS, (*path, *where, "name"), what, todo)
+            yield Problem(runtime_rules.CHOSEN_GPUS, (*path, *where, "name"), what, todo)

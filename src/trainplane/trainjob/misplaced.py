@@ -6,7 +6,7 @@ from typing import Any
 from trainplane.api.loose import object_at, objects_at
 from trainplane.api.problem import Path, Problem, show
 from trainplane.api.raw import look
-from trainplane.trainjob.rules import NAME_ONLY, POD_IN_JOB, POD_IN_JOBSET
+from trainplane.trainjob.runtime_rules import NAME_ONLY, POD_IN_JOB, POD_IN_JOBSET
 
 JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 """Where a runtime has its replicated jobs."""

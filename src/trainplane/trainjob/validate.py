@@ -8,7 +8,7 @@ from trainplane.api.loose import integer_at, object_at, objects_at, text_at, tex
 from trainplane.api.problem import Path, Problem, Rule, did_you_mean
 from trainplane.api.raw import look
 from trainplane.api.roles import roles_of
-from trainplane.trainjob import misplaced, rules
+from trainplane.trainjob import misplaced, rules, runtime_rules
 from trainplane.trainjob.misplaced import JOBS, POD
 
 POLICY: Path = ("spec", "mlPolicy")
@@ -62,7 +62,7 @@ def runtime(obj: Mapping[str, Any]) -> Iterator[Problem]:
     queue: Path = ("spec", "template", "metadata", "annotations", QUEUE_ANNOTATION)
     if look(obj, *queue) == "":
         todo = "write spec.podGroupPolicy.volcano.queue, or remove the annotation"
-        yield Problem(rules.EMPTY_QUEUE, queue, "the queue has no name", todo)
+        yield Problem(runtime_rules.EMPTY_QUEUE, queue, "the queue has no name", todo)
 
 
 def trainjob(obj: Mapping[str, Any]) -> Iterator[Problem]:
@@ -108,15 +108,17 @@ def _policy_names(obj: Mapping[str, Any]) -> Iterator[Problem]:
         path = (*POLICY, name)
         if name == "flux":
             if look(obj, *path) is not None:
-                yield Problem(rules.FLUX, path, "Trainplane does not run Flux", "use mpi, which starts with mpirun")
+                yield Problem(
+                    runtime_rules.FLUX, path, "Trainplane does not run Flux", "use mpi, which starts with mpirun"
+                )
         elif name in FRAMEWORKS:
             continue
         elif folded in _MEANT:
             meant = _MEANT[folded]
-            yield Problem(rules.POLICY_NAME, path, f"there is no policy {name}", f"did you mean {meant}?")
+            yield Problem(runtime_rules.POLICY_NAME, path, f"there is no policy {name}", f"did you mean {meant}?")
         elif folded in _WITHOUT_POLICY:
             todo = f"leave {name} out and keep numNodes alone (a plain runtime), or use mpi if it runs over MPI"
-            yield Problem(rules.POLICY_NAME, path, f"there is no policy {name}", todo)
+            yield Problem(runtime_rules.POLICY_NAME, path, f"there is no policy {name}", todo)
 
 
 def _two_at_once(obj: Mapping[str, Any]) -> Iterator[Problem]:
@@ -124,13 +126,13 @@ def _two_at_once(obj: Mapping[str, Any]) -> Iterator[Problem]:
     if len(given) > 1:
         what = f"{' and '.join(given)} are given, and a job is started in one way"
         yield Problem(
-            rules.TWO_POLICIES, (*POLICY, given[1]), what, "keep the one that the trainer's image is made for"
+            runtime_rules.TWO_POLICIES, (*POLICY, given[1]), what, "keep the one that the trainer's image is made for"
         )
     gangs: Path = ("spec", "podGroupPolicy")
     if look(obj, *gangs, "coscheduling") is not None and look(obj, *gangs, "volcano") is not None:
         second = [name for name in object_at(obj, *gangs) if name in ("coscheduling", "volcano")][1]
         what = "coscheduling and volcano are two schedulers, and one places the pods"
-        yield Problem(rules.TWO_GANGS, (*gangs, second), what, "keep the one that the cluster runs")
+        yield Problem(runtime_rules.TWO_GANGS, (*gangs, second), what, "keep the one that the cluster runs")
 
 
 def _elastic(obj: Mapping[str, Any]) -> Iterator[Problem]:
@@ -139,16 +141,16 @@ def _elastic(obj: Mapping[str, Any]) -> Iterator[Problem]:
     nodes = integer_at(obj, *POLICY, "numNodes")
     if low is not None and high is not None and low > high:
         what = f"minNodes {low} is larger than maxNodes {high}"
-        yield Problem(rules.BOUNDS_UPSIDE_DOWN, (*path, "minNodes"), what, "swap them, or raise maxNodes")
+        yield Problem(runtime_rules.BOUNDS_UPSIDE_DOWN, (*path, "minNodes"), what, "swap them, or raise maxNodes")
     elif nodes is not None and ((low is not None and nodes < low) or (high is not None and nodes > high)):
         what = f"numNodes {nodes} does not lie {_between(low, high)}"
         todo = "start within the bounds, or leave numNodes out to start with minNodes"
-        yield Problem(rules.OUTSIDE_BOUNDS, (*POLICY, "numNodes"), what, todo)
+        yield Problem(runtime_rules.OUTSIDE_BOUNDS, (*POLICY, "numNodes"), what, todo)
     said = object_at(obj, *path)
     for given, missing in (("minNodes", "maxNodes"), ("maxNodes", "minNodes")):
         if said.get(given) is not None and said.get(missing) is None:
             todo = f"add {missing}; leave both out if the job shall only restart"
-            yield Problem(rules.ONE_BOUND, (*path, given), f"{given} is given without {missing}", todo)
+            yield Problem(runtime_rules.ONE_BOUND, (*path, given), f"{given} is given without {missing}", todo)
 
 
 def _between(low: int | None, high: int | None) -> str:
@@ -164,7 +166,7 @@ def _counts(obj: Mapping[str, Any]) -> Iterator[Problem]:
             int(value) if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value) else integer_at(obj, *path)
         )
         if number is not None and number < 1:
-            yield Problem(rules.BELOW_ONE, path, f"{path[-1]} is {value}", "write 1 or more")
+            yield Problem(runtime_rules.BELOW_ONE, path, f"{path[-1]} is {value}", "write 1 or more")
 
 
 def _jobs(obj: Mapping[str, Any]) -> Iterator[Problem]:
@@ -174,13 +176,13 @@ def _jobs(obj: Mapping[str, Any]) -> Iterator[Problem]:
         deepest = next((JOBS[:depth] for depth in (4, 3, 2, 1) if look(obj, *JOBS[:depth]) is not None), ("spec",))
         what = "the runtime has no replicated job, so a TrainJob on it would never finish"
         todo = "add one, usually called node, to spec.template.spec.replicatedJobs"
-        yield Problem(rules.NO_JOBS, deepest, what, todo)
+        yield Problem(runtime_rules.NO_JOBS, deepest, what, todo)
     for path, job in objects_at(obj, *JOBS):
         step, replicas = look(job, "template", "metadata", "labels", ANCESTOR_LABEL), integer_at(job, "replicas")
         if step in STEPS and replicas is not None and replicas != 1:
             what = f"the {step} has {replicas} replicas, and must have one"
             todo = "remove replicas; the number of nodes is spec.mlPolicy.numNodes"
-            yield Problem(rules.STEP_REPLICAS, (*path, "replicas"), what, todo)
+            yield Problem(runtime_rules.STEP_REPLICAS, (*path, "replicas"), what, todo)
         yield from _port_names(job, path)
 
 
@@ -193,7 +195,7 @@ def _port_names(job: Mapping[str, Any], path: Path) -> Iterator[Problem]:
                 if name and name in seen:
                     what = f"a port called {name} is there already"
                     todo = "give every port of the container a name of its own"
-                    yield Problem(rules.PORT_NAME_TWICE, (*path, *where, *place, "name"), what, todo)
+                    yield Problem(runtime_rules.PORT_NAME_TWICE, (*path, *where, *place, "name"), what, todo)
                 seen.add(name)
 
 
@@ -202,12 +204,12 @@ def _env_targets(obj: Mapping[str, Any]) -> Iterator[Problem]:
     for path, target in objects_at(obj, *POLICY, "torch", "envInjection", "targets"):
         name = text_at(target, "jobName")
         if name and name not in templates:
-            yield _nowhere((*path, "jobName"), "job", name, templates, rule=rules.ENV_TARGET)
+            yield _nowhere((*path, "jobName"), "job", name, templates, rule=runtime_rules.ENV_TARGET)
             continue
         known = _container_names(templates.get(name))
         for where, container in texts_at(target, "containerNames"):
             if container not in known:
-                yield _nowhere((*path, *where), "container", container, known, rule=rules.ENV_TARGET)
+                yield _nowhere((*path, *where), "container", container, known, rule=runtime_rules.ENV_TARGET)
 
 
 def _container_names(job: Mapping[str, Any] | None) -> list[str]:

@@ -8,7 +8,7 @@ from trainplane.api.policies import JAX, MPI, Flux, Torch, XGBoost
 from trainplane.api.problem import Problem
 from trainplane.trainjob.frameworks import jax, mpi, plain, torch, xgboost
 from trainplane.trainjob.plan import Plan
-from trainplane.trainjob.rules import FLUX
+from trainplane.trainjob.runtime_rules import FLUX
 
 
 def framework(plan: Plan) -> Plan:
