@@ -1,6 +1,7 @@
 """Handlers: what probes and hooks do: run a command in a container, ask by HTTP or gRPC, open a connection, or wait."""
 
 import asyncio
+import contextlib
 import os
 import ssl
 from collections.abc import Sequence
@@ -30,13 +31,15 @@ async def capture(runner: Runner, started: Started, argv: Sequence[str], *, time
         raise
     ends.started()
     drain = Drain(ends.out, lambda data: said.extend(data[: MOST_OUTPUT - len(said)]))
+    exit_: Exit | None = None
     try:
-        async with asyncio.timeout(timeout):
-            exit_: Exit | None = await runner.wait(joined)
-    except TimeoutError:
-        await runner.kill(joined, SIGKILL)
-        exit_ = None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                exit_ = await runner.wait(joined)
     finally:
+        if exit_ is None:
+            # Whoever waits for us may lose patience first; what was waited for must not stay.
+            await runner.kill(joined, SIGKILL)
         drain.finish()
     return exit_, bytes(said).decode(errors="replace")
 
