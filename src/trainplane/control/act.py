@@ -138,8 +138,9 @@ class Actor:
             self._unseen.deleted(key, ref, action.uid)
         # A Scale has the version of the object that it is of, but is not that object.
         elif written and written.get("kind") == ref.kind:
-            self._unseen.wrote(key, written)
-            self._echoes.wrote(key, written)
+            version = (Ref.of(written), str(written["metadata"].get("resourceVersion", "")))
+            self._unseen.wrote(key, version)
+            self._echoes.wrote(key, version)
 
     async def _write(self, action: Doing) -> Raw | None:
         match action:

@@ -1,15 +1,9 @@
 """Echoes: what a key wrote itself, told apart from what others write when it comes back by a watch."""
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from trainplane.api.meta import Raw
-from trainplane.control.unseen import Key, Unseen
+from trainplane.control.unseen import Key, Unseen, Version
 from trainplane.control.waking import Sort
-from trainplane.reconcile.view import Ref
-
-Version: TypeAlias = tuple[Ref, str]
-"""An object as it was at one time, by its resourceVersion."""
 
 
 @dataclass(slots=True)
@@ -32,11 +26,11 @@ class Echoes:
         """A Decision about a key is carried out from now on."""
         self._acts[key] = _Act()
 
-    def wrote(self, key: Key, raw: Raw) -> None:
-        """An object was written for a key; this is what the API answered."""
+    def wrote(self, key: Key, version: Version) -> None:
+        """An object was written for a key; this is what it is now, as the API answered."""
         act = self._acts.get(key)
         if act is not None:
-            act.wrote.add((Ref.of(raw), str(raw["metadata"].get("resourceVersion", ""))))
+            act.wrote.add(version)
 
     def heard(self, version: Version) -> Key | None:
         """A change has come; returns the key whose own it is and that wants no look for it."""

@@ -91,7 +91,8 @@ class Queue(Generic[K]):
 
     def take(self) -> K | None:
         """The key that has waited longest, to be looked at; None where none waits. `done` must follow."""
-        self._ripen()
+        if self._heap:
+            self._ripen()
         key = next(iter(self._waiting), None)
         if key is not None:
             del self._waiting[key]
@@ -157,8 +158,7 @@ class Queue(Generic[K]):
 
     def _set_alarm(self) -> None:
         """Have those who wait for a key woken when the next is due."""
-        due = self.next_due
-        if due is None or not self._sleepers:
+        if not self._sleepers or (due := self.next_due) is None:
             return
         if self._alarm is not None:
             if self._rings <= due:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.control.live import Live
 from trainplane.control.waking import Sort
@@ -13,6 +12,8 @@ from trainplane.reconcile.view import Ref
 
 Key: TypeAlias = tuple[str, Ref]
 """Whose look it is, by the controller's name, and at what."""
+Version: TypeAlias = tuple[Ref, str]
+"""An object as it was at one time, by its resourceVersion."""
 
 PATIENCE = 10.0
 """Seconds after which a write counts as seen: the watch may be of a part of the cluster that the object is not in."""
@@ -52,9 +53,9 @@ class Unseen:
         """How many keys wait for a write to come back."""
         return len(self._debts)
 
-    def wrote(self, key: Key, raw: Raw) -> None:
-        """An object was written for a key; this is what the API answered."""
-        ref, version = Ref.of(raw), str(look(raw, "metadata", "resourceVersion") or "")
+    def wrote(self, key: Key, written: Version) -> None:
+        """An object was written for a key; this is what it is now, as the API answered."""
+        ref, version = written
         if not self.is_ahead(ref, version):
             return
         sort = (ref.group, ref.kind)

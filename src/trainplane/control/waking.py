@@ -92,11 +92,11 @@ class Happening(NamedTuple):
         """The object as it is now, told apart from what it was and will be."""
         return self.ref, str((self.after or {"metadata": {}})["metadata"].get("resourceVersion", ""))
 
-    def is_news_to(self, controller: Controller) -> bool:
-        """Whether a change of what it owns or watches is a controller's business."""
+    def is_nothing_to(self, controller: Controller) -> bool:
+        """Whether a change of what it owns or watches is none of a controller's business."""
         if controller.overlooks is is_bookkeeping:
-            return not self.is_bookkeeping
-        return self.before is None or self.after is None or not controller.overlooks(self.before, self.after)
+            return self.is_bookkeeping
+        return self.before is not None and self.after is not None and controller.overlooks(self.before, self.after)
 
 
 def wakened(interest: Interest, happening: Happening, *, view: View, rows: Mapping[Sort, Kind]) -> list[Ref]:
@@ -105,7 +105,7 @@ def wakened(interest: Interest, happening: Happening, *, view: View, rows: Mappi
     found: list[Ref] = []
     own = interest.is_its_own
     owns, wakes = interest.owns, interest.wakes if happening.is_turn or not controller.turns else ()
-    if (owns or wakes) and not happening.is_news_to(controller):
+    if (owns or wakes) and happening.is_nothing_to(controller):
         owns, wakes = False, ()
     for raw in happening.states:
         if own and (happening.after is None or controller.cares is always or controller.cares(raw, view)):

@@ -192,9 +192,11 @@ def cleared(job: Raw, pods: Iterable[Raw], now: datetime) -> Decision:
     kept = expiry(job, now)
     if kept is not None and not is_deleting(job):
         if kept > timedelta(0):
-            return Decision.of(actions, again=kept)
+            return Decision.of(actions, again=kept, final=True)
         actions.append(Delete(Ref.of(job), job["metadata"].get("uid", ""), propagation="Foreground"))
-    return Decision.of(actions)
+        return Decision.of(actions)
+    # All was counted when it ended: that they are let go changes nothing more.
+    return Decision.of(actions, final=True)
 
 
 def leaving(job: Raw, pods: tuple[Raw, ...]) -> Iterator[SetStatus]:

@@ -60,7 +60,14 @@ def decided(jobset: Raw, view: View, now: datetime, *, restart_job: bool, elasti
         made, said = run(jobset, view, children, said, now=now, restart_job=restart_job, elastic_jobset=elastic_jobset)
         actions += made
     # Where only the counts of its Jobs are told, a look at them as they were told finds nothing new.
-    return Decision.of([*actions, *said.actions(jobset)], final=not actions and not said.told)
+    final = not actions and (not said.told or is_at_rest(jobset, said.status, children))
+    return Decision.of([*actions, *said.actions(jobset)], final=final)
+
+
+def is_at_rest(jobset: Raw, status: Raw, children: Children) -> bool:
+    """Whether a JobSet that has ended has no Job to delete, and is kept for ever."""
+    lasts = look(jobset, "spec", "ttlSecondsAfterFinished") is None
+    return lasts and not children.active and bool(finished(status))
 
 
 def begun(jobset: Raw, said: Outcome, now: datetime) -> Outcome:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+import msgspec
+
 from trainplane.api.decode import acceptable
 from trainplane.api.dialects import to_hub
 from trainplane.api.documents import parse
@@ -134,7 +136,7 @@ def find_runtime(job: Raw, lookup: Lookup) -> Raw | None:
     live = next(filter(None, map(lookup, runtime_refs(job))), None)
     if live is None:
         return None
-    runtime = usable(json.dumps(live))
+    runtime = usable(msgspec.json.encode(live).decode())
     if runtime is None:
         raise Unusable(f"the {live['kind']} {live['metadata']['name']} has not the shape of a runtime; correct it")
     return runtime

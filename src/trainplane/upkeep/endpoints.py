@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
-from ipaddress import ip_address
 
 from trainplane.api.conditions import condition
 from trainplane.api.core import FAILED, READY, SUCCEEDED
@@ -55,8 +54,8 @@ def resync(service: Raw) -> timedelta | None:
 def wanted_slices(service: Raw, view: View) -> Iterator[Raw]:
     """The slices that a Service should have, by kind of address and at most a hundred endpoints each."""
     found = [(address, pod) for pod in pods_of(service, view) for address in addresses(pod)]
-    for family, version in (("IPv4", 4), ("IPv6", 6)):
-        mine = [(address, pod) for address, pod in found if ip_address(address).version == version]
+    for family in ("IPv4", "IPv6"):
+        mine = [(address, pod) for address, pod in found if (":" in address) == (family == "IPv6")]
         for start in range(0, len(mine), MOST):
             endpoints = [endpoint(service, pod, address, view) for address, pod in mine[start : start + MOST]]
             yield {
@@ -161,6 +160,12 @@ def jobset_uid(service: Raw) -> str:
     return next((str(one["uid"]) for one in owners if one.get("controller") and one["kind"] == "JobSet"), "")
 
 
+def may_have_pods(service: Raw, view: View) -> bool:
+    """Whether a pod may be behind a Service: a JobSet's own is made before its Jobs, and is woken by their pods."""
+    jobset = jobset_uid(service)
+    return not jobset or bool(view.controlled_by(jobset, "Job"))
+
+
 def is_served(service: Raw) -> bool:
     """Whether a Service's endpoints are kept here: it selects pods, and is neither going nor a name for elsewhere."""
     spec = service.get("spec") or {}
@@ -261,6 +266,7 @@ ENDPOINT_SLICES = Controller(
     owns=(("discovery.k8s.io", "EndpointSlice"),),
     watches=((("", "Pod"), before),),
     reads=(("batch", "Job"), ("", "Node")),
+    cares=may_have_pods,
     pause=PAUSE,
     settle=SETTLE,
     reports_as="endpoint-slice-controller",
@@ -274,6 +280,7 @@ ENDPOINTS = Controller(
     owns=(("", "Endpoints"),),
     watches=((("", "Pod"), before),),
     reads=(("batch", "Job"),),
+    cares=may_have_pods,
     pause=PAUSE,
     settle=SETTLE,
     reports_as="endpoint-controller",
