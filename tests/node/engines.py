@@ -15,13 +15,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.node.nodes import NAMESPACE, Nodes, container
 from tests.patience import PATIENCE, STORY
+from trainplane.api.ref import Ref
+from trainplane.cluster.client import Patch
 from trainplane.node.container import ContainerRunner
 from trainplane.node.runner import Unable
 
+NAMES = ("podman", "docker")
 IMAGE = f"localhost/trainplane-test:{os.getpid()}"
 """Of this process alone: those that test side by side share an engine."""
 TOOLS = (
@@ -79,28 +84,43 @@ class Engine:
 @contextmanager
 def engine(name: str) -> Iterator[Engine]:
     """An engine by its name; skips where it does not work here."""
-    busybox = shutil.which("busybox")
-    if not busybox:
-        pytest.skip("needs a static busybox: apt-get install busybox-static")
+    busybox()
     if os.geteuid():
         pytest.skip("needs root: nobody else can have an engine's containers join the pod network")
     with podman() if name == "podman" else docker() as extra:
         made = Engine(name, extra)
-        made.ask("import", "--change", 'ENTRYPOINT ["/bin/echo", "entered"]', "-", IMAGE, stdin=archive(busybox))
+        made.ask("import", "--change", 'ENTRYPOINT ["/bin/echo", "entered"]', "-", IMAGE, stdin=archive())
         try:
             yield made
         finally:
             made.ask("rmi", "--force", IMAGE)
 
 
-def archive(busybox: str) -> bytes:
-    """What an image is made of."""
+def busybox() -> str:
+    """A program that is many, and needs no other file."""
+    found = shutil.which("busybox")
+    if not found:
+        pytest.skip("needs a static busybox: apt-get install busybox-static")
+    return found
+
+
+def root_folder(folder: Path) -> Path:
+    """A folder with all that the image has."""
+    (folder / "bin").mkdir(parents=True)
+    shutil.copy(busybox(), folder / "bin" / "busybox")
+    for tool in TOOLS:
+        (folder / "bin" / tool).symlink_to("busybox")
+    return folder
+
+
+def archive() -> bytes:
+    """What the image is made of."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as tar:
         folder = tarfile.TarInfo("bin")
         folder.type, folder.mode = tarfile.DIRTYPE, 0o755
         tar.addfile(folder)
-        tar.add(busybox, "bin/busybox")
+        tar.add(busybox(), "bin/busybox")
         for tool in TOOLS:
             link = tarfile.TarInfo(f"bin/{tool}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
@@ -189,3 +209,19 @@ def works(engine: Engine, folder: Path) -> str:
     except Unable as error:
         return str(error)
     return ""
+
+
+def box(script: str = "", **fields: Any) -> dict[str, Any]:
+    """A container of the image."""
+    return container(fields.pop("name", "c"), script, **{"image": IMAGE, **fields})
+
+
+async def give_host_users(made: Nodes) -> None:
+    """Let the users of pods be the host's: docker maps none, and some versions of runc do not join what has others."""
+    await give(made, "trainplane.dev/users", "host")
+
+
+async def give(made: Nodes, name: str, value: str) -> None:
+    """Give the namespace of the pods a label."""
+    policy = Patch.merge({"metadata": {"labels": {name: value}}})
+    await made.api.patch(Ref("", "Namespace", "", NAMESPACE), policy)

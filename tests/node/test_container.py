@@ -2,64 +2,24 @@
 
 import asyncio
 import os
-import shutil
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.node import engines
-from tests.node.engines import IMAGE, TOOLS, Engine
-from tests.node.nodes import NAMESPACE, Nodes, container, nodes, phase, pod, ref, states
+from tests.node.engines import IMAGE, TOOLS, Engine, box, give_host_users, root_folder
+from tests.node.nodes import NAMESPACE, Nodes, container, phase, pod, ref, states
 from tests.node.test_streams import heard
-from tests.patience import STORY
 from trainplane.api.ref import Ref
-from trainplane.cluster.client import Patch
 from trainplane.node.container import ContainerRunner
 from trainplane.node.engine import CLUSTER
 from trainplane.node.images import ImageMapping
 from trainplane.node.namespaced.leftovers import label
 from trainplane.node.runner import Box, Image, Program, Stdio, Unable
 
-Play = Callable[[Nodes], Coroutine[Any, Any, None]]
 
-
-@pytest.fixture(scope="module", params=["podman", "docker"])
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    """Every engine that works here."""
-    with engines.engine(str(request.param)) as made:
-        yield made
-
-
-@pytest.fixture
-def played(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
-    """Play something on nodes that have the engine."""
-    for name, value in engine.extra.items():
-        monkeypatch.setenv(name, value)
-
-    def play(part: Play, **settings: Any) -> None:
-        async def all_of_it() -> None:
-            how = {"runner": "container", "engine": engine.name, **settings}
-            async with asyncio.timeout(STORY), nodes(tmp_path, **how) as made:
-                await part(made)
-
-        asyncio.run(all_of_it())
-
-    return play
-
-
-async def give_host_users(made: Nodes) -> None:
-    """Let the users of pods be the host's: docker maps none, and some versions of runc do not join what has others."""
-    policy = Patch.merge({"metadata": {"labels": {"trainplane.dev/users": "host"}}})
-    await made.api.patch(Ref("", "Namespace", "", NAMESPACE), policy)
-
-
-def box(script: str = "", **fields: Any) -> dict[str, Any]:
-    return container("c", script, **{"image": IMAGE, **fields})
-
-
-def test_a_container_is_its_image_with_what_the_pod_asks_for(played: Callable[..., None], engine: Engine) -> None:
+def test_a_container_is_its_image_with_what_the_pod_asks_for(contained: Callable[..., None], engine: Engine) -> None:
     script = """
     id -u; id -g; hostname; pwd; echo "$WORD"; cat /v/key; echo "a line"; ls /bin | grep -c .
     grep -q "^ *0 *0 " /proc/self/uid_map && echo "root is root"
@@ -86,19 +46,19 @@ def test_a_container_is_its_image_with_what_the_pod_asks_for(played: Callable[..
         assert states(ended)["c"]["terminated"]["exitCode"] == 7
         assert states(ended)["c"]["terminated"]["message"] == "end\n"
 
-    played(play)
+    contained(play)
 
 
-def test_an_image_says_what_runs_where_the_pod_does_not(played: Callable[..., None]) -> None:
+def test_an_image_says_what_runs_where_the_pod_does_not(contained: Callable[..., None]) -> None:
     async def play(made: Nodes) -> None:
         await made.create(pod(containers=[box(args=["here"])]))
         assert phase(await made.ended()) == "Succeeded"
         assert await made.log() == "entered here\n"
 
-    played(play)
+    contained(play)
 
 
-def test_pods_find_each_other_by_name_and_the_containers_of_one_by_the_loopback(played: Callable[..., None]) -> None:
+def test_pods_find_each_other_by_name_and_the_containers_of_one_by_the_loopback(contained: Callable[..., None]) -> None:
     async def play(made: Nodes) -> None:
         spec = {"clusterIP": "None", "selector": {"app": "x"}, "publishNotReadyAddresses": True}
         await made.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": NAMESPACE},
@@ -116,7 +76,7 @@ def test_pods_find_each_other_by_name_and_the_containers_of_one_by_the_loopback(
         await made.until("b", lambda found: "terminated" in states(found).get("d", {}))
         assert (await made.log("b", container="d")).endswith("served\n")
 
-    played(play)
+    contained(play)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +88,7 @@ def test_pods_find_each_other_by_name_and_the_containers_of_one_by_the_loopback(
     ],
 )
 def test_an_image_that_cannot_be_had_keeps_the_pod_waiting_and_says_why(
-    played: Callable[..., None], fields: dict[str, str], reason: str, said: str
+    contained: Callable[..., None], fields: dict[str, str], reason: str, said: str
 ) -> None:
     async def play(made: Nodes) -> None:
         await made.create(pod(containers=[box("true", **fields)]))
@@ -141,25 +101,21 @@ def test_an_image_that_cannot_be_had_keeps_the_pod_waiting_and_says_why(
         assert said in waiting["message"] or waiting["reason"] == "ImagePullBackOff"
         assert any(said in note for _, note in await made.events())
 
-    played(play, images=(ImageMapping("mapped"),))
+    contained(play, images=(ImageMapping("mapped"),))
 
 
-def test_a_command_that_is_not_in_the_image_is_told(played: Callable[..., None]) -> None:
+def test_a_command_that_is_not_in_the_image_is_told(contained: Callable[..., None]) -> None:
     async def play(made: Nodes) -> None:
         await made.create(pod(containers=[box(command=["no-such-program"])]))
         terminated = states(await made.ended())["c"]["terminated"]
         assert terminated["reason"] == "StartError"
         assert 'exec: "no-such-program": executable file not found in $PATH' in terminated["message"]
 
-    played(play)
+    contained(play)
 
 
-def test_a_root_folder_is_run_too_and_stays_as_it_was(played: Callable[..., None], tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    (root / "bin").mkdir(parents=True)
-    shutil.copy(shutil.which("busybox") or "", root / "bin" / "busybox")
-    for tool in TOOLS:
-        (root / "bin" / tool).symlink_to("busybox")
+def test_a_root_folder_is_run_too_and_stays_as_it_was(contained: Callable[..., None], tmp_path: Path) -> None:
+    root = root_folder(tmp_path / "root")
 
     async def play(made: Nodes) -> None:
         await made.create(pod(containers=[box("echo here; exit 3", image="mapped")]))
@@ -167,11 +123,11 @@ def test_a_root_folder_is_run_too_and_stays_as_it_was(played: Callable[..., None
         assert await made.log() == "here\n"
         assert sorted(each.name for each in root.iterdir()) == ["bin"]
 
-    played(play, images=(ImageMapping("mapped", root=root),))
+    contained(play, images=(ImageMapping("mapped", root=root),))
 
 
 def test_a_limit_on_memory_is_held_and_nothing_is_left(
-    played: Callable[..., None], engine: Engine, tmp_path: Path
+    contained: Callable[..., None], engine: Engine, tmp_path: Path
 ) -> None:
     was_there = Path("oom").exists()
 
@@ -182,12 +138,12 @@ def test_a_limit_on_memory_is_held_and_nothing_is_left(
         terminated = states(await made.ended())["c"]["terminated"]
         assert (terminated["exitCode"], terminated["reason"]) == (137, "OOMKilled")
 
-    played(play)
+    contained(play)
     assert not engine.containers(f"{CLUSTER}={label(tmp_path / 'node' / 'namespaced')}")
     assert Path("oom").exists() == was_there, "the engine leaves no file where we are"
 
 
-def test_deleting_a_pod_ends_what_sleeps_and_another_command_joins_before(played: Callable[..., None]) -> None:
+def test_deleting_a_pod_ends_what_sleeps_and_another_command_joins_before(contained: Callable[..., None]) -> None:
     async def play(made: Nodes) -> None:
         await give_host_users(made)
         await made.create(pod(containers=[box("echo up; sleep 600")], terminationGracePeriodSeconds=1))
@@ -199,7 +155,7 @@ def test_deleting_a_pod_ends_what_sleeps_and_another_command_joins_before(played
         await made.api.delete(ref("p"))
         await made.gone()
 
-    played(play)
+    contained(play)
 
 
 def test_what_a_former_life_left_is_ended(engine: Engine, tmp_path: Path) -> None:

@@ -12,9 +12,11 @@ from pathlib import Path
 from trainplane.node.engine import CLUSTER, POD, Engine, Failed, Sandbox
 from trainplane.node.namespaced.identity import RANGE
 from trainplane.node.namespaced.runner import NamespacedRunner
-from trainplane.node.runner import Box, Program, Started, Stdio
+from trainplane.node.runner import CREATE_ERROR, Ability, Box, NotStarted, Program, Started, Stdio
 
 SANDBOX = "sandbox"
+SHARES = "podman lets no containers with users of their own share processes"
+LABEL = "label the namespace trainplane.dev/users: host"
 ENTERS = (1, 2)
 """The first version of runc that joins the pod network before it becomes one of the container's users."""
 
@@ -28,6 +30,11 @@ class Podman(Engine):
     def __init__(self, environment: Mapping[str, str], *, folder: Path, ground: NamespacedRunner) -> None:
         super().__init__(environment, folder=folder, ground=ground)
         self._cannot_enter = ""
+
+    @property
+    def abilities(self) -> Sequence[Ability]:
+        """What it does only where users are the host's."""
+        return [Ability("ShareProcessNamespace", False, "Podman", f"{SHARES}; {LABEL}", with_host_users=True)]
 
     async def try_out(self) -> None:
         """Make a container around a program that does not exist: where only that is missing, all the rest works."""
@@ -85,6 +92,9 @@ class Podman(Engine):
 
     async def words(self, box: Box, program: Program, sandbox: Sandbox) -> list[str]:
         """Join the namespaces of the process that sleeps; users are mapped to those of the namespace."""
+        if not box.host_users and (box.share_processes or program.beside):
+            # Who has users of its own may look only at processes that are below it.
+            raise NotStarted(CREATE_ERROR, f"{SHARES}; {LABEL}")
         spaces = f"ns:/proc/{sandbox.pid}/ns/"
         words = ["--network", f"{spaces}net", "--uts", f"{spaces}uts", "--no-hosts"]
         # Users of their own may not mount the queues of a namespace that is not theirs.
@@ -115,5 +125,4 @@ class Podman(Engine):
         """Older versions of runc enter no container that has users of its own."""
         if box.host_users or not self._cannot_enter:
             return ""
-        todo = "install crun or a newer runc, or label the namespace trainplane.dev/users: host"
-        return f"{self._cannot_enter}; {todo}"
+        return f"{self._cannot_enter}; install crun or a newer runc, or {LABEL}"
