@@ -214,9 +214,9 @@ def test_queues_say_who_waits_and_who_holds_what() -> None:
     ]
     table = queue_table([world[1]], View(world), outlook(world, T0), T0)
     assert text(table, wide=True) == shown("""
-        NAME      WEIGHT  STATE  WAITING  RUNNING  CPU  MEMORY  GPU  AGE        LIMITS
-        default   1       Open   0        0        0    0       0    -          -
-        research  3       Open   1        1        3    1Gi     0    <unknown>  cpu 8
+        NAME      WEIGHT  STATE  WAITING  RUNNING  CPU  MEMORY  GPU  AGE  LIMITS
+        default   1       Open   0        0        0    0       0    -    -
+        research  3       Open   1        1        3    1Gi     0    -    cpu 8
     """)
 
 
@@ -261,7 +261,10 @@ def test_history_begins_with_the_last_that_ended() -> None:
     """)
 
 
-@pytest.mark.parametrize(("amount", "said"), [(0.0234, "0.023"), (1.5, "1.5"), (2.0, "2"), (36.4, "36")])
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [(0.00003, "<0.0001"), (0.0002, "0.0002"), (0.0234, "0.023"), (0, "0"), (1.5, "1.5"), (2.0, "2"), (36.4, "36")],
+)
 def test_figures_have_the_digits_that_tell_something(amount: float, said: str) -> None:
     assert figure(amount) == said
 
@@ -276,7 +279,7 @@ def test_top_begins_with_those_that_hold_most() -> None:
     used = {("ml", "large-0"): {"cpu": 15 * 10**8, "memory": 2**30 * 10**9}}
     assert text(top_table(by_job(jobs, pods, used)), wide=True) == shown("""
         NAME   STATE    CPU  MEMORY  GPU  PODS  CPU-USED  MEMORY-USED  NODES
-        large  Running  3    1Gi     -    1     1500m     1Gi          b
+        large  Running  3    1Gi     -    1     1.5       1Gi          b
         small  Running  1    1Gi     -    1     -         -            a
     """)
     nodes = by_node([node("a", 4), node("b", 4)], pods, {})

@@ -12,7 +12,7 @@ from trainplane.cli.rows import gpu_of, spelt, status_of
 from trainplane.cli.tables import Column, Table
 from trainplane.gang.forecast import Owner
 from trainplane.why.scene import jobset_of
-from trainplane.why.space import Counts, nanos, needs
+from trainplane.why.space import Counts, amount_of, nanos, needs
 
 BAR = 10
 Used = Mapping[Owner, Counts]
@@ -156,7 +156,7 @@ def as_json(one: Held) -> dict[str, Any]:
     """A row for programs, with the same keys at all times."""
 
     def spell(counts: Counts) -> dict[str, str]:
-        return {name: spelt(name, amount) for name, amount in sorted(counts.items())}
+        return {name: str(amount_of(name, amount)) for name, amount in sorted(counts.items())}
 
     return {
         "namespace": one.namespace or None,

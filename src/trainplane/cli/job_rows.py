@@ -175,7 +175,9 @@ def hours(resource_seconds: Mapping[str, Any]) -> str:
 
 
 def figure(amount: float) -> str:
-    """A number with as many digits as tell something: 0.02, 1.5, 36."""
+    """A number with as many digits as tell something: <0.0001, 0.02, 1.5, 36."""
+    if 0 < amount < 0.0001:
+        return "<0.0001"
     if amount >= 10:
         return f"{amount:.0f}"
     return f"{amount:.1f}".removesuffix(".0") if amount >= 1 else f"{amount:.2g}"

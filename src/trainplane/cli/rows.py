@@ -18,6 +18,7 @@ from trainplane.cluster.pod_cells import pod_cells
 from trainplane.gang.fit import COSCHEDULING, VOLCANO, group_of
 from trainplane.reconcile.view import View
 from trainplane.why.scene import jobset_of
+from trainplane.why.sentence import figure
 from trainplane.why.space import Counts, Room, amount_of, needs, rooms
 
 FRAMEWORK = "trainer.kubeflow.org/framework"
@@ -112,7 +113,7 @@ def held(room: Room, name: str) -> str:
 def spelt(name: str, nano: int) -> str:
     """An amount as people read it: memory in its largest whole unit but one, so that little is lost."""
     if name != _MEMORY:
-        return str(Amount(nano)) if nano % 10**9 else str(nano // 10**9)
+        return figure(name, Amount(nano))
     mebi = nano // 10**9 // 2**20
     return f"{mebi / 1024:.1f}Gi".replace(".0Gi", "Gi") if mebi >= 1024 else str(amount_of(name, nano))
 
@@ -149,7 +150,7 @@ def queue_table(queues: Iterable[Raw], view: View, outlook: Outlook, now: dateti
                 spelt(_CPU, counts.get(_CPU, 0)),
                 spelt(_MEMORY, counts.get(_MEMORY, 0)),
                 spelt("", counts.get(gpu_of(counts), 0)),
-                age(raw["metadata"].get("creationTimestamp"), now) if raw else "",
+                age(made, now) if (made := look(raw, "metadata", "creationTimestamp")) else "",
                 ", ".join(f"{resource} {amount}" for resource, amount in limits.items()),
             ]
         )

@@ -12,7 +12,7 @@ from trainplane.reconcile.view import Ref
 from trainplane.why.before_pods import runtime_of
 from trainplane.why.cause import Cause
 from trainplane.why.scene import Scene, condition, stage, stage_of, time_of, true_condition
-from trainplane.why.sentence import NAMES, amount, amounts, counted, is_or_are, listed, quoted
+from trainplane.why.sentence import NAMES, amount, amounts, counted, figure, is_or_are, listed, quoted
 from trainplane.why.space import (
     REQUIRED,
     Counts,
@@ -321,13 +321,13 @@ def gang_waiting(scene: Scene) -> Cause | None:
     wanted = amount(name, amount_of(name, gang.asked[name] * gang.needed))
     total = sum(free.values())
     left = f"{amount(name, amount_of(name, total))} are" if total else f"no {NAMES.get(name, name)} is"
-    where = listed([f"{node} {amount_of(name, nano)}" for node, nano in free.items()])
+    where = listed([f"{node} {figure(name, amount_of(name, nano))}" for node, nano in free.items()])
+    enough = f" ({where}), enough for {fit or 'none'}" if where else ""
     placed = f" (besides {gang.placed} that have theirs)" if gang.placed else ""
     return Cause(
         "GangWaiting",
         f"{gang.stage} needs {gang.needed} × ({amounts(spelt(gang.asked))}) {'together' if gang.group else 'in all'}"
-        f"{placed}, which is {wanted}; {left} free"
-        f"{f' ({where}), enough for {fit}' if where else ''}",
+        f"{placed}, which is {wanted}; {left} free{enough}",
         way_out(scene, gang, fit=fit, name=name, there=there),
         time_of(unscheduled(gang.pod).get("lastTransitionTime")),
         objects_of(gang),

@@ -26,10 +26,15 @@ def listed(words: Iterable[str], *, most: int = 5) -> str:
 
 
 def amount(name: str, value: Amount) -> str:
-    """An amount of a resource: `2 CPU`, `4Gi`, `1 GPU`."""
-    if name == "memory":
+    """An amount of a resource: `2.5 CPU`, `4Gi`, `1 GPU`."""
+    return figure(name, value) if name == "memory" else f"{figure(name, value)} {NAMES.get(name, name)}"
+
+
+def figure(name: str, value: Amount) -> str:
+    """The number of an amount: parts of a CPU as people write them, memory in its unit."""
+    if name == "memory" or value.nano % 10**6:
         return str(value)
-    return f"{value} {NAMES.get(name, name)}"
+    return f"{value.nano / 10**9:.3f}".rstrip("0").rstrip(".")
 
 
 def amounts(resources: Mapping[str, Amount]) -> str:

@@ -248,14 +248,15 @@ def out_of_memory(scene: Scene) -> Cause | None:
         ),
         None,
     )
-    of = f"its limit of {limit}" if limit else "what its node could give"
+    of = f"its limit of {limit}" if limit else "its node could give"
+    more = "raise resourcesPerNode.limits.memory" if limit else "say in resourcesPerNode.requests.memory what it needs"
     times = int(status.get("restartCount") or 0)
     again = f", {counted(times, 'restart')}" if times else ""
     return Cause(
         "OutOfMemory",
         f"the container {status['name']} of the pod {pod['metadata']['name']} of {stage(pod)} used more memory than "
         f"{of} and was killed (exit code {end.get('exitCode', 137)}{again})",
-        "raise resourcesPerNode.limits.memory, or use less: a smaller batch, fewer workers, sharding",
+        f"{more}, or use less: a smaller batch, fewer workers, sharding",
         time_of(end.get("finishedAt")),
         tuple({Ref.of(pod): None for pod, _, _ in hit}),
     )
