@@ -112,16 +112,48 @@ def test_nothing_to_show_says_so_and_what_to_do_next(empty: Clusters) -> None:
     for words, said in (
         (("get",), "there are no jobs in namespace default; send one with: trainplane kubectl apply -f job.yaml"),
         (("get", "pods"), "there are no pods in namespace default; jobs make them"),
-        (("why", "--all"), "nothing is in the way of any job in namespace default; there are 0 jobs"),
+        (
+            ("why", "--all"),
+            "there are no jobs in namespace default; send one with: trainplane kubectl apply -f job.yaml",
+        ),
         (("top",), "no job holds anything in namespace default; see what there is: trainplane get jobs"),
         (("events", "-n", "kube-public"), "there are no events in namespace kube-public from the last hour"),
         (("history", "-n", "kube-public"), "no job has ended yet in namespace kube-public"),
+        (("get", "-n", "kube-public"), "send one with: trainplane kubectl apply -n kube-public -f job.yaml"),
+        (
+            ("get", "-l", "team=a"),
+            "there are no jobs with team=a in namespace default; see all of them: trainplane get",
+        ),
     ):
         done = empty.run(*words)
         assert said in done.stdout + done.stderr, words
         assert "NAME" not in done.stdout
     assert empty.run("get", "-o", "name").stdout == ""
+    assert empty.run("get", "queues", "-o", "name").stdout == "queue.scheduling.volcano.sh/default\n"
     assert json.loads(empty.run("get", "-o", "json").stdout)["items"] == []
+
+
+@pytest.mark.parametrize("verb", [("get",), ("get", "pods"), ("why", "--all"), ("top",), ("events",), ("history",)])
+def test_a_namespace_that_is_not_there_gets_the_nearest(town: Clusters, verb: tuple[str, ...]) -> None:
+    assert town.refusal(*verb, "-n", "kube-pubic") == "there is no namespace kube-pubic; did you mean kube-public?"
+    assert town.refusal(*verb, "-n", "xyz") == (
+        "there is no namespace xyz; create it with: trainplane kubectl create namespace xyz"
+    )
+
+
+def test_pods_of_a_job_that_is_not_there_are_not_only_none(town: Clusters) -> None:
+    assert town.refusal("get", "pods", "--job", "xyz") == (
+        "there is no job xyz in namespace default; see what there is: trainplane get jobs"
+    )
+
+
+def test_names_are_there_for_every_table(empty: Clusters) -> None:
+    full(empty)
+    jobs = {f"trainjob.trainer.kubeflow.org/{name}" for name in ("next", "huge")}
+    assert set(empty.run("why", "--all", "-o", "name").stdout.split()) == jobs
+    assert empty.run("why", "busy", "-o", "name").stdout == "", "nothing is in its way"
+    assert empty.run("top", "-o", "name").stdout == "trainjob.trainer.kubeflow.org/busy\n"
+    assert empty.run("top", "nodes", "-o", "name").stdout.split() == ["node/node-0", "node/node-1"]
 
 
 def test_waiting_jobs_have_a_place_in_line_and_a_start(empty: Clusters) -> None:
@@ -254,7 +286,7 @@ def test_wait_tells_by_its_exit_code(empty: Clusters) -> None:
         "there is no state to wait for 'Runing'; did you mean 'Running'?"
         in empty.run("wait", "good", "--for", "Runing", code=2).stderr
     )
-    assert empty.run("why", "bad").stdout.startswith("bad has failed: ")
+    assert empty.run("why", "bad").stdout.startswith("bad was stopped after 1 s, which is its spec")
 
 
 def test_wait_sees_a_job_go(empty: Clusters) -> None:

@@ -112,7 +112,10 @@ def test_a_command_runs_beside_the_training(up: Clusters) -> None:
         (("nothing.py",), "nothing.py does not exist; name the script to run"),
         (("--runtime", "plian", "code/train.py"), "there is no runtime plian; did you mean plain?"),
         (("--runtime", "plain", "--elastic", "1:2", "code/train.py"), "runtime plain is not for torch"),
-        (("--runtime", "plain", "-n", "nope", "code/train.py"), "there is no namespace nope; create it with: kubectl "),
+        (
+            ("--runtime", "plain", "-n", "nope", "code/train.py"),
+            "there is no namespace nope; create it with: trainplane kubectl ",
+        ),
         (("-f", "none.yaml"), "none.yaml: No such file or directory; name a document that can be read"),
         (("-f", "code"), "code: not a regular file"),
     ],

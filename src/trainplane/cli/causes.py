@@ -69,13 +69,23 @@ def sentence(told: Told) -> str:
     """Where a job stands and why, in one sentence."""
     name = told.job["metadata"]["name"]
     if told.cause is not None:
-        return f"{name} {_VERBS.get(told.state, 'is ' + told.state.lower())}: {told.cause.sentence}"
+        return _about(name, told.cause.sentence) or f"{name} {_verb(told.state)}: {told.cause.sentence}"
     if told.state in ("Complete", "Failed") and (said := message_of(told.job)):
-        return f"{name} {said.removeprefix('the job ')}" if said.startswith("the job ") else f"{name}: {said}"
+        return _about(name, said) or f"{name}: {said}"
     if told.state == "Running":
         return f"{name} is running, and nothing is in its way"
     said = message_of(told.job) or ("its JobSet is not made yet" if is_waiting(told.job) else "")
-    return f"{name} {_VERBS.get(told.state, 'is ' + told.state.lower())}" + (f": {said}" if said else "")
+    return f"{name} {_verb(told.state)}" + (f": {said}" if said else "")
+
+
+def _about(name: str, said: str) -> str:
+    """What is said of the job itself with its name in it; "" where something else is spoken of."""
+    start = next((start for start in (f"the job {name} ", "the job ") if said.startswith(start)), "")
+    return f"{name} {said.removeprefix(start)}" if start else ""
+
+
+def _verb(state: str) -> str:
+    return _VERBS.get(state, f"is {state.lower()}")
 
 
 _VERBS = {"Pending": "waits", "Created": "waits", "Starting": "is starting", "Failed": "has failed"}

@@ -72,7 +72,7 @@ def _describe_job(server: Server, name: str, output: str | None) -> None:
 async def _object(session: Session, word: str, name: str) -> "Raw":
     from trainplane.api.scheduling import DEFAULT_QUEUE
     from trainplane.cli.clusters import Refused
-    from trainplane.cli.get import named
+    from trainplane.cli.get import default_queue, named
     from trainplane.cli.sorts import kind_row, sort_of
 
     try:
@@ -80,8 +80,7 @@ async def _object(session: Session, word: str, name: str) -> "Raw":
     except Refused:
         if (word, name) != ("queues", DEFAULT_QUEUE):
             raise
-        # It is there from the start, whether anyone has made an object of it or not.
-        return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
+        return default_queue()
 
 
 async def _describe_other(session: Session, word: str, name: str) -> list[str]:

@@ -127,7 +127,12 @@ def told_other(raw: Raw, table: Table, name: str, *, events: Iterable[Raw], now:
     """The page about anything else: its row, its conditions and its events."""
     row = next((row for row in table.rows if row[0] == name), ())
     yield click.style(f"{raw['kind']} {name}", bold=True)
-    cells = [(column.head.lower(), cell) for column, cell in zip(table.columns[1:], row[1:], strict=False)]
+    # How old it is stands beside when it was made.
+    cells = [
+        (column.head.lower(), cell)
+        for column, cell in zip(table.columns[1:], row[1:], strict=False)
+        if column.head != "AGE"
+    ]
     yield from pairs([*cells, ("created", when(raw["metadata"].get("creationTimestamp"), now))])
     yield from pairs(
         (

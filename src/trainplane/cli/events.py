@@ -55,6 +55,8 @@ async def _events(session: Session, job: str | None, *, warnings: bool) -> "tupl
     from trainplane.reconcile.view import View
 
     found = await session.all(kind_row(*EVENT))
+    if not found:
+        await session.must_have_namespace()
     if job is not None:
         parent = await recall(session, kind_row(*TRAINJOB), job)
         objects, _ = await session.gather([kind_row(*one) for one in (TRAINJOB, *MADE)])

@@ -74,6 +74,7 @@ def get(
 async def _objects(session: Session, asked: Asked, *, gone: bool = False) -> "list[Raw]":
     """What is asked for; names that are not there are refused, or left out where they may be `gone`."""
     from trainplane.api.jobset import JOBSET_NAME
+    from trainplane.api.scheduling import DEFAULT_QUEUE
     from trainplane.cli.sorts import kind_row, sort_of
     from trainplane.cluster.errors import NotFound
 
@@ -93,7 +94,16 @@ async def _objects(session: Session, asked: Asked, *, gone: bool = False) -> "li
         except NotFound:
             # A cluster without this kind has none of it.
             continue
+    if asked.word == "queues" and not labels and DEFAULT_QUEUE not in (raw["metadata"]["name"] for raw in found):
+        found.insert(0, default_queue())
     return found
+
+
+def default_queue() -> "Raw":
+    """The queue that is there from the start, whether anyone has made an object of it or not."""
+    from trainplane.api.scheduling import DEFAULT_QUEUE
+
+    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": DEFAULT_QUEUE}}
 
 
 async def named(session: Session, kinds: "Sequence[Kind]", name: str) -> "Raw":
@@ -126,21 +136,36 @@ async def _table(session: Session, asked: Asked, *, gone: bool = False) -> tuple
     table = sort.table(world).told(session.server.retyped)
     notes = []
     if not table.rows:
+        if not gone:
+            await _check(session, asked)
         notes.append(_nothing(session, asked))
     elif hidden:
         notes.append(f"note: without the right to list {', '.join(hidden)} in all namespaces, less can be told")
     return table, notes
 
 
+async def _check(session: Session, asked: Asked) -> None:
+    """Nothing, if what was asked about is there; raises Refused."""
+    from trainplane.cli.history import recall
+    from trainplane.cli.sorts import TRAINJOB, kind_row
+
+    if asked.word in ("jobs", "pods"):
+        await session.must_have_namespace()
+    if asked.job:
+        await recall(session, kind_row(*TRAINJOB), asked.job)
+
+
 def _nothing(session: Session, asked: Asked) -> str:
     from trainplane.cli.sorts import sort_of
 
     where = f" in namespace {session.namespace}" if session.namespace and asked.word in ("jobs", "pods") else ""
-    which = f" of job {asked.job}" if asked.job else ""
+    which = (f" of job {asked.job}" if asked.job else "") + (f" with {asked.labels}" if asked.labels else "")
+    if asked.labels:
+        return f"there are no {asked.word}{which}{where}; see all of them: {session.command(f'get {asked.word}')}"
     todo = sort_of(asked.word).next.format(
         history=session.command("history"),
         why=session.command("why --all"),
-        kubectl=session.server.kubectl("").strip(),
+        send=session.send(),
         up=session.server.command("up --nodes 4 --simulate"),
     )
     return f"there are no {asked.word}{which}{where}; {todo}"

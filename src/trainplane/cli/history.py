@@ -95,6 +95,8 @@ async def _records(session: Session) -> "tuple[list[Raw], str]":
         end = ending(job)
         if end is not None and job["metadata"].get("uid") not in known:
             kept.append(record(job, end, view))
+    if not kept:
+        await session.must_have_namespace()
     return sorted(kept, key=lambda raw: str(raw["spec"]["completionTime"]), reverse=True), session.namespace
 
 

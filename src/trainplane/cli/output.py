@@ -1,7 +1,7 @@
 """Objects as the command line prints them: names, JSON and YAML in kubectl's forms."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -42,6 +42,12 @@ def show_value(value: Any, output: str) -> None:
         from trainplane.cli.yaml_out import to_yaml
 
         click.echo(to_yaml(value), nl=False)
+
+
+def show_names(kind: str, names: Iterable[str]) -> None:
+    """Print objects of one kind by name, where no more of them is at hand."""
+    for name in names:
+        click.echo(f"{kind}/{name}")
 
 
 def as_list(objects: Sequence[Raw]) -> Raw:

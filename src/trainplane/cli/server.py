@@ -120,8 +120,16 @@ class Session:
 
     def command(self, verb: str) -> str:
         """The command line of a verb for the same server and namespace, to be pasted."""
-        own = self.home != self.client.target.namespace
-        return self.server.command(verb, namespace=self.home if own else "")
+        return self.server.command(verb, namespace=self.home if self.in_namespace else "")
+
+    @property
+    def in_namespace(self) -> str:
+        """What says which namespace in a command of kubectl: `-n team `; "" where it is the context's own."""
+        return f"-n {self.home} " if self.home != self.client.target.namespace else ""
+
+    def send(self) -> str:
+        """The command line that makes a job in the namespace, to be pasted."""
+        return self.server.kubectl(f"apply {self.in_namespace}-f job.yaml")
 
     async def all(self, kind: "Kind", *, everywhere: bool = False) -> "list[Raw]":
         """The objects of a kind in the namespace, or in all; raises what the API raises."""
@@ -153,6 +161,33 @@ class Session:
 
         found = await asyncio.gather(*map(one, kinds))
         return [raw for some in found for raw in some], sorted(refused, key=lambda kind: kind.plural)
+
+    async def must_have_namespace(self) -> None:
+        """Nothing, if the namespace is there or that is not for the caller to know; raises Refused with the nearest."""
+        from trainplane.api.ref import Ref
+        from trainplane.cluster.errors import ApiError, NotFound
+
+        if self.namespace:
+            try:
+                await self.client.get(Ref("", "Namespace", "", self.namespace))
+            except NotFound:
+                raise Refused(await self._no_namespace()) from None
+            except ApiError:
+                return
+
+    async def _no_namespace(self) -> str:
+        from trainplane.api.problem import did_you_mean
+        from trainplane.cli.sorts import kind_row
+        from trainplane.cluster.errors import ApiError
+
+        try:
+            there = [raw["metadata"]["name"] for raw in await self.all(kind_row("", "Namespace"))]
+        except ApiError:
+            there = []
+        near = did_you_mean(self.namespace, there)
+        create = self.server.kubectl(f"create namespace {self.namespace}")
+        todo = f"did you mean {near}?" if near else f"create it with: {create}"
+        return f"there is no namespace {self.namespace}; {todo}"
 
     async def get(self, kind: "Kind", name: str) -> "Raw":
         """The object of a name; raises Refused with the nearest name where there is none."""

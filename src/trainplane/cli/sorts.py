@@ -77,7 +77,7 @@ SORTS = (
         (TRAINJOB,),
         READS,
         _jobs,
-        "send one with: {kubectl} apply -f job.yaml; those that have ended and are gone: {history}",
+        "send one with: {send}; those that have ended and are gone: {history}",
     ),
     Sort(
         "runtimes",

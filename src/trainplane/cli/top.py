@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trainplane.cli.output import output_option, show_value
+from trainplane.cli.output import output_option, show_names, show_value
 from trainplane.cli.server import Server, Session, of_server
 from trainplane.cli.tables import hint, lines, measure, show, terminal_width
 
@@ -21,7 +21,7 @@ EVERY = 2.0
 @click.command()
 @click.argument("sort", metavar="[jobs|nodes]", default="jobs", type=click.Choice(["jobs", "nodes"]))
 @of_server()
-@output_option("wide", "json", "yaml")
+@output_option()
 @click.option("-w", "--watch", is_flag=True, help="Go on, and show it anew every two seconds.")
 def top(server: Server, sort: str, *, output: str | None, watch: bool) -> None:
     """Say who holds what: jobs, or nodes with what is taken of them; those that hold most come first.
@@ -40,12 +40,14 @@ def top(server: Server, sort: str, *, output: str | None, watch: bool) -> None:
 
     nodes = sort == "nodes"
     if watch:
-        if output in ("json", "yaml"):
+        if output in ("json", "yaml", "name"):
             raise click.UsageError(f"-o {output} is one answer: leave out -w, or ask again")
         server.ask(lambda session: _follow(session, nodes=nodes, wide=output == "wide"))
         return
     held, namespace = server.ask(lambda session: _look(session, nodes=nodes))
-    if output in ("json", "yaml"):
+    if output == "name":
+        show_names("node" if nodes else "trainjob.trainer.kubeflow.org", (one.name for one in held))
+    elif output in ("json", "yaml"):
         show_value([as_json(one) for one in held], output)
     else:
         _show(server, held, namespace, nodes=nodes, wide=output == "wide")
@@ -101,6 +103,8 @@ async def _look(session: Session, *, nodes: bool) -> "tuple[list[Held], str]":
     view, used = View(objects), await _measured(session)
     pods = list(view.all("", "Pod"))
     held = by_node(view.all("", "Node"), pods, used) if nodes else by_job(view.all(*TRAINJOB), pods, used)
+    if not held and not nodes:
+        await session.must_have_namespace()
     return held, session.namespace
 
 

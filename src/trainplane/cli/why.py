@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trainplane.cli.clusters import count
-from trainplane.cli.output import output_option, show_value
+from trainplane.cli.output import output_option, show_objects, show_value
 from trainplane.cli.server import Server, of_server
 from trainplane.cli.tables import hint, say, show
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("job", required=False)
 @of_server()
 @click.option("--all", "every", is_flag=True, help="All jobs that do not go on, those with one cause together.")
-@output_option("wide", "json", "yaml")
+@output_option()
 @click.option("-w", "--watch", is_flag=True, help="Go on, and print below what changes.")
 def why(server: Server, job: str | None, *, every: bool, output: str | None, watch: bool) -> None:
     """Say what a job waits for, since when, and the way out.
@@ -36,7 +35,7 @@ def why(server: Server, job: str | None, *, every: bool, output: str | None, wat
     """
     if every == bool(job):
         raise click.UsageError("name a job, or ask for --all")
-    if watch and output in ("json", "yaml"):
+    if watch and output in ("json", "yaml", "name"):
         raise click.UsageError(f"-o {output} is one answer: leave out -w, or ask again")
     if watch:
         server.ask(lambda session: _follow(session, job, wide=output == "wide"))
@@ -53,6 +52,9 @@ def _one(server: Server, name: str, output: str | None) -> None:
         return *await _told(session, name), session.command(f"why {name} -w")
 
     told, seen, again = server.ask(work)
+    if output == "name":
+        show_objects([told.job] if told.cause else [], output, one=True)
+        return
     if output in ("json", "yaml"):
         show_value(causes.as_json(told), output)
         return
@@ -92,7 +94,7 @@ async def _follow(session: "Session", name: str | None, *, wide: bool) -> None:
         jobs = await session.all(kind_row(*TRAINJOB))
         seen = await causes.look_around(session, clock.now())
         table = causes.stuck_table(causes.stuck(jobs, seen), seen.now, namespaces=not session.namespace)
-        return Picture(table, _nothing(jobs, session.namespace))
+        return Picture(table, _nothing(session, jobs))
 
     if name is None:
         return await follow_rows(session, kinds, look, wide=wide, gone="GoesOn")
@@ -115,27 +117,34 @@ def _all(server: Server, output: str | None) -> None:
 
     async def work(session: "Session") -> "tuple[list[Raw], Seen, str]":
         jobs = await session.all(kind_row(*TRAINJOB))
-        return jobs, await causes.look_around(session, clock.now()), session.namespace
+        if not jobs:
+            await session.must_have_namespace()
+        return jobs, await causes.look_around(session, clock.now()), _nothing(session, jobs)
 
-    jobs, seen, namespace = server.ask(work)
+    jobs, seen, nothing = server.ask(work)
     found = causes.stuck(jobs, seen)
+    if output == "name":
+        show_objects([told.job for told in found], output, one=False)
+        return
     if output in ("json", "yaml"):
         show_value([causes.as_json(told) for told in found], output)
         return
     if found:
-        show(causes.stuck_table(found, seen.now, namespaces=not namespace), wide=output == "wide")
-        one = server.command("why JOB") if namespace else server.command("why JOB -n NAMESPACE", namespace="")
+        show(causes.stuck_table(found, seen.now, namespaces=server.everywhere), wide=output == "wide")
+        one = (
+            server.command("why JOB") if not server.everywhere else server.command("why JOB -n NAMESPACE", namespace="")
+        )
         hint(f"next: {one} says what to do about one")
     else:
-        say(_nothing(jobs, namespace))
+        say(nothing)
     _confess(seen.hidden)
 
 
-def _nothing(jobs: "list[Raw]", namespace: str) -> str:
-    where = f" in namespace {namespace}" if namespace else ""
-    return (
-        f"nothing is in the way of any job{where}; there {'is' if len(jobs) == 1 else 'are'} {count(len(jobs), 'job')}"
-    )
+def _nothing(session: "Session", jobs: "list[Raw]") -> str:
+    where = f" in namespace {session.namespace}" if session.namespace else ""
+    if not jobs:
+        return f"there are no jobs{where}; send one with: {session.send()}"
+    return f"nothing is in the way of {f'any of {len(jobs)} jobs' if len(jobs) > 1 else 'the only job'}{where}"
 
 
 def _confess(hidden: tuple[str, ...]) -> None:
