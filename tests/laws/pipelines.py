@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from trainplane.api.meta import Raw
 from trainplane.api.problem import show
 from trainplane.trainjob.blame import Chains
+from trainplane.trainjob.empty import told
 from trainplane.trainjob.fields import spots
 from trainplane.trainjob.plan import Plan
 from trainplane.trainjob.tree import at, positions
@@ -244,5 +245,7 @@ def untrue(plan: Plan, document: str, path: tuple[str | int, ...], *, value: Val
     raw = {"job": plan.raw_job, "runtime": plan.raw_runtime}[document]
     there = positions(raw, path)
     found = at(raw, there) if len(there) == len(path) else None
+    if isinstance(found, dict):
+        found = told(found)  # of what is empty nothing is said
     if found != value and str(found) != value:
         yield f"{of} is {value!r}, said to be from {document} {show(path)}, where {found!r} is"

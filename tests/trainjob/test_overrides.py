@@ -17,12 +17,12 @@ MPI = (replicated("launcher", CONTAINER, step="trainer"), replicated("node", CON
         pytest.param({}, ("train:1", ["python"], ["a.py"]), id="nothing said"),
         pytest.param({"image": "mine:2"}, ("mine:2", ["python"], ["a.py"]), id="an image"),
         pytest.param({"args": ["b.py"]}, ("train:1", ["python"], ["b.py"]), id="args alone keep the command"),
-        pytest.param({"command": ["sh"], "args": []}, ("train:1", ["sh"], []), id="an empty list clears"),
+        pytest.param({"command": ["sh"], "args": []}, ("train:1", ["sh"], None), id="an empty list clears"),
     ],
 )
 def test_image_command_and_args(said: dict[str, Any], expected: Any) -> None:
     found = container(render({"torch": {}}, said, TRAINER))
-    assert (found["image"], found["command"], found["args"]) == expected
+    assert (found["image"], found["command"], found.get("args")) == expected
 
 
 def test_variables_join_and_replace_by_name() -> None:

@@ -24,7 +24,8 @@ def shaped(job: Raw) -> Raw:
             tidy = amounts(container.get("resources") or {})
             if tidy != container.get("resources"):
                 job = put(job, (*POD, "spec", kind, i, "resources"), tidy)
-    return job
+    pod = at(job, (*POD, "spec", "resources"))
+    return put(job, (*POD, "spec", "resources"), amounts(pod)) if isinstance(pod, dict) else job
 
 
 def amounts(resources: Raw) -> Raw:

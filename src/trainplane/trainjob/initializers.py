@@ -1,6 +1,7 @@
 """The dataset and model initializers: where to fetch from, with which variables and which Secret."""
 
 from trainplane.api.roles import Role
+from trainplane.trainjob.empty import spelled
 from trainplane.trainjob.overrides import position
 from trainplane.trainjob.plan import POD, Plan, Source
 from trainplane.trainjob.tree import at
@@ -31,7 +32,7 @@ def initializer(plan: Plan, what: str, role: Role) -> Plan:
         source = Source("job", (*where, "storageUri"))
         plan = plan.with_env(role.index, container, [variable], source=source, of=("value",))
     for i, variable in enumerate(given.get("env") or ()):
-        plan = plan.with_env(role.index, container, [variable], source=Source("job", (*where, "env", i)))
+        plan = plan.with_env(role.index, container, [spelled(variable)], source=Source("job", (*where, "env", i)))
     if given.get("secretRef"):
         path = ("spec", "containers", position(plan, role, container), "envFrom")
         sources = at(plan.replicated_jobs[role.index], (*POD, *path)) or []

@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import UnsetType
 
 from trainplane.api.roles import Role
+from trainplane.trainjob.empty import spelled
 from trainplane.trainjob.nodes import launcher_trains, mpi
 from trainplane.trainjob.plan import POD, Plan, Source
 from trainplane.trainjob.tree import at
@@ -38,7 +39,9 @@ def command(plan: Plan) -> Plan:
         return plan
     index = position(plan, entry, entry.container.name)
     for field in ("image", "command", "args"):
-        if trainer.get(field) is not None:
+        if trainer.get(field) == []:
+            plan = plan.without(entry.index, ("spec", "containers", index), field)
+        elif trainer.get(field) is not None:
             plan = plan.with_pod(
                 entry.index,
                 ("spec", "containers", index, field),
@@ -53,7 +56,8 @@ def user_env(plan: Plan) -> Plan:
     given = at(plan.raw_job, ("spec", "trainer", "env")) or []
     for role, container in targets(plan):
         for i, variable in enumerate(given):
-            plan = plan.with_env(role.index, container, [variable], source=Source("job", ("spec", "trainer", "env", i)))
+            source = Source("job", ("spec", "trainer", "env", i))
+            plan = plan.with_env(role.index, container, [spelled(variable)], source=source)
     return plan
 
 

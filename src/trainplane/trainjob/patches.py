@@ -9,6 +9,7 @@ from trainplane.api.meta import Raw
 from trainplane.api.problem import Path
 from trainplane.api.schema import openapi
 from trainplane.trainjob.blame import difference
+from trainplane.trainjob.empty import told
 from trainplane.trainjob.plan import Plan, Source
 from trainplane.trainjob.tree import at, element_keys, positions
 
@@ -43,7 +44,7 @@ def patched(plan: Plan, index: int) -> Plan:
     spec = at(patch, (*TEMPLATE, "spec"))
     if not spec:
         return plan
-    merged: Raw = strategic_merge(plan.jobset["spec"], spec, openapi(JobSetSpec))
+    merged: Raw = strategic_merge(plan.jobset["spec"], told(spec, {}), openapi(JobSetSpec))
     merged = in_order(plan.jobset["spec"], merged)
     return plan.with_value(
         ("spec",), merged, source=Source(source.document, (*source.path, "spec"), MERGED)

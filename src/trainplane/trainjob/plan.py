@@ -116,6 +116,11 @@ class Plan(msgspec.Struct, frozen=True):
         """This Plan with one value of a replicated job's pod template set; `of` as in `with_value`."""
         return self.with_value(("spec", "replicatedJobs", job, *POD, *path), value, source=source, of=of)
 
+    def without(self, job: int, path: Path, field: str) -> "Plan":
+        """This Plan without one field of an object in a replicated job's pod template."""
+        there = at(self.replicated_jobs[job], (*POD, *path))
+        return self.with_pod(job, path, {key: item for key, item in there.items() if key != field})
+
     def with_items(
         self, job: int, path: Path, items: Iterable[Mapping[str, Any]], *, source: Source | None = None, of: Path = ()
     ) -> "Plan":

@@ -4,6 +4,7 @@ from typing import Any
 
 from trainplane.api.meta import Raw
 from trainplane.api.trainer import API_VERSION
+from trainplane.trainjob.empty import told
 from trainplane.trainjob.plan import Plan, Source
 
 
@@ -11,7 +12,7 @@ def template(plan: Plan) -> Plan:
     """The runtime's template is the JobSet to begin with: its spec whole, its labels and annotations."""
     written: Raw = (plan.raw_runtime.get("spec") or {}).get("template") or {}
     plan = plan.but(jobset={**plan.jobset, "spec": {}})
-    for field, value in (written.get("spec") or {}).items():
+    for field, value in told(written.get("spec") or {}).items():
         plan = plan.with_value(("spec", field), value, source=Source("runtime", ("spec", "template", "spec", field)))
     for what in ("labels", "annotations"):
         for key, value in ((written.get("metadata") or {}).get(what) or {}).items():
