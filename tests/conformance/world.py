@@ -19,6 +19,7 @@ from trainplane.api.structural import defaulted
 from trainplane.reconcile.decision import Action, Apply, Create, Delete, Patch, Record, SetStatus
 from trainplane.reconcile.view import Ref, View
 from trainplane.trainjob import admission
+from trainplane.trainjob.children import MANAGER, words
 from trainplane.trainjob.reconcile import reconcile
 
 Raw = dict[str, Any]
@@ -33,6 +34,14 @@ class Denied(Exception):
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
         super().__init__("; ".join(map(str, problems)))
+
+
+def written(raw: Raw) -> list[Raw]:
+    """What a server keeps of who wrote the labels and annotations of an object that the controller sends."""
+    given = {
+        f"f:{what}": {f"f:{key}": {} for key in raw["metadata"].get(what, {})} for what in ("labels", "annotations")
+    }
+    return [{"manager": MANAGER, "operation": "Apply", "fieldsV1": {"f:metadata": given}}]
 
 
 class World:
@@ -150,7 +159,7 @@ class World:
                     }
                 try:
                     if Ref.of(raw) not in self.objects:
-                        self.create(raw)
+                        self.create({**raw, "metadata": {**raw["metadata"], "managedFields": written(raw)}})
                 except Denied as error:
                     self.events.add((regarding.kind, regarding.name, "Warning", "TrainJobResourcesCreationFailed"))
                     del error
@@ -160,7 +169,9 @@ class World:
                 assert kind is not None
                 kept = {**old["metadata"], **raw["metadata"]}
                 for what in ("labels", "annotations"):
-                    kept |= {what: {**old["metadata"].get(what, {}), **raw["metadata"].get(what, {})}}
+                    others = {k: v for k, v in old["metadata"].get(what, {}).items() if k not in words(old, what)}
+                    kept |= {what: {**others, **raw["metadata"].get(what, {})}}
+                kept["managedFields"] = written(raw)
                 whole = {**old, **raw, "metadata": {key: item for key, item in kept.items() if item}}
                 self.keep(whole if kind.group == "scheduling.volcano.sh" else defaulted(kind.type, whole))
             case Patch(ref, patch, _, _):
