@@ -9,7 +9,8 @@ from trainplane.api.decode import acceptable
 from trainplane.api.loose import objects_at, text_at
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Path, Problem, Severity
-from trainplane.api.rules import LAW
+from trainplane.api.roles import roles_of
+from trainplane.api.rules import LABELLED_WITHOUT_CONTAINER, LAW
 from trainplane.api.schema import openapi
 from trainplane.api.structural import broken_laws
 from trainplane.api.trainer import ClusterTrainingRuntime, TrainingRuntime, TrainJob
@@ -23,10 +24,14 @@ from trainplane.trainjob.nodes import JOBS
 from trainplane.trainjob.pipeline import ALONE, Refused
 from trainplane.trainjob.plan import POD
 from trainplane.trainjob.plans import Plans
+from trainplane.trainjob.runtime_rules import STEP_REPLICAS
 from trainplane.trainjob.snapshot import Lookup
 from trainplane.trainjob.tree import at
 
 SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
+VALIDATION_LABEL = "trainer.kubeflow.org/webhook-validation"
+JUDGED_BY_WEBHOOK = (STEP_REPLICAS, LABELLED_WITHOUT_CONTAINER)
+"""What of a runtime the API server itself lets pass."""
 TYPES = {type_.__name__: type_ for type_ in (TrainJob, TrainingRuntime, ClusterTrainingRuntime)}
 
 
@@ -68,8 +73,10 @@ def validate(
 
 
 def runtime(new: Raw, old: Raw | None) -> Iterator[Problem]:
-    """A runtime judged by itself."""
-    yield from checks.runtime(new)
+    """A runtime judged by itself; its author may switch off what Kubeflow Trainer's webhook judges, and no more."""
+    on_trust = at(new, ("metadata", "labels", VALIDATION_LABEL)) == "disabled"
+    unclear = (problem for problem in roles_of(new).problems if problem.severity is Severity.ERROR)
+    yield from (p for p in (*checks.runtime(new), *unclear) if not (on_trust and p.rule in JUDGED_BY_WEBHOOK))
     # Advice is for the author when the runtime is made, not for everyone who later touches it.
     yield from advice.runtime(new) if old is None else ()
 

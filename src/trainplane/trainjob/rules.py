@@ -115,9 +115,10 @@ IMAGE_NOWHERE = Rule(
 LAUNCHER_NOWHERE = Rule(
     "TP112",
     Severity.ERROR,
-    "More than one MPI node without a launcher",
+    "More than one MPI node without a launcher, or without workers",
     "The runtime has MPI workers and no launcher, so each node would start an mpirun of its own and none would reach "
-    "another. Split a launcher out of the runtime, or run on a single node.",
+    "another; or its launcher is to be one node of several, and there is no job for the others. Give the runtime both, "
+    "or run on a single node.",
     bad="mpi: {}\nreplicatedJobs:\n- name: worker\n...\ntrainer:\n  numNodes: 2",
     good="mpi: {}\nreplicatedJobs:\n- name: launcher\n- name: worker\n...\ntrainer:\n  numNodes: 2",
 )

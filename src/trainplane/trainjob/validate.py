@@ -38,9 +38,7 @@ _MEANT = {
     **dict.fromkeys(("xgb",), "xgboost"),
 }
 _WITHOUT_POLICY = ("tensorflow", "tf", "mxnet", "paddle", "paddlepaddle", "plain")
-_MANAGER = re.compile(
-    r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[-A-Za-z0-9._~%!$&'()*+,;=:@/]+"
-)
+_MANAGER = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[-A-Za-z0-9._~%!$&'()*+,;=:/]+")
 _COUNTS: tuple[Path, ...] = (
     (*POLICY, "numNodes"),
     (*POLICY, "torch", "numProcPerNode"),
@@ -93,6 +91,7 @@ def pair(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Problem
     yield from _launcher(job, runtime)
     yield from _initializers(job, runtime)
     yield from _patch_targets(job, runtime)
+    yield from _queue(job, runtime)
     yield from torchtune.problems(job, runtime)
 
 
@@ -294,9 +293,17 @@ def _image(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Probl
 
 
 def _launcher(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Problem]:
-    if look(runtime, *POLICY, "mpi") is None or roles_of(runtime).launcher is not None:
-        return
+    roles = roles_of(runtime)
     asked = integer_at(job, "spec", "trainer", "numNodes")
+    if look(runtime, *POLICY, "mpi") is None:
+        return
+    if roles.launcher is not None:
+        one_of_them = look(runtime, *POLICY, "mpi", "runLauncherAsNode") is True
+        if roles.trainer is None and one_of_them and asked is not None and asked > 1:
+            what = f"{asked} nodes are asked for, and the runtime has no job beside {roles.launcher.name} to be them"
+            todo = "add a job called node that runs sshd to the runtime, or run on one node"
+            yield Problem(rules.LAUNCHER_NOWHERE, ("spec", "trainer", "numNodes"), what, todo)
+        return
     nodes = asked if asked is not None else node_count(runtime)
     if nodes is not None and nodes > 1:
         path: Path = ("spec", "runtimeRef") if asked is None else ("spec", "trainer", "numNodes")
@@ -336,6 +343,16 @@ def _patch_targets(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterat
         name, known = text_at(container, "name"), _container_names(templates.get(job_name))
         if job_name in templates and name and name not in known:
             yield _nowhere((*path, "name"), "container", name, known)
+
+
+def _queue(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Problem]:
+    if look(runtime, "spec", "podGroupPolicy", "volcano") is None:
+        return
+    for path, patch in objects_at(job, "spec", "runtimePatches"):
+        queue: Path = ("trainingRuntimeSpec", "template", "metadata", "annotations", QUEUE_ANNOTATION)
+        if look(patch, *queue) == "":
+            todo = "name a queue, or remove the annotation"
+            yield Problem(runtime_rules.EMPTY_QUEUE, (*path, *queue), "the queue has no name", todo)
 
 
 def _nowhere(path: Path, noun: str, name: str, known: Iterable[str], *, rule: Rule = rules.PATCH_NOWHERE) -> Problem:
