@@ -59,7 +59,8 @@ def from_jobset(status: Raw, jobset: Raw | None, now: datetime) -> Raw:
     if is_true(status, "Complete") and not is_true(theirs, "Completed"):
         untrue = ("Complete", "False", "JobSetNotCompleted", "the JobSet has not completed")
         status = with_condition(status, untrue, stamp(now))
-    if theirs.get("replicatedJobsStatus"):
-        counts = [{key: job.get(key, 0) for key in COUNTS} for job in theirs["replicatedJobsStatus"]]
-        status = {**status, "jobsStatus": counts}
-    return status
+    counts = [{key: job.get(key, 0) for key in COUNTS} for job in theirs.get("replicatedJobsStatus") or ()]
+    return {
+        **{key: item for key, item in status.items() if key != "jobsStatus"},
+        **({"jobsStatus": counts} if counts else {}),
+    }

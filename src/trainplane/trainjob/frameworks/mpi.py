@@ -40,6 +40,7 @@ SSHD_HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
 """Where an sshd without a configuration of its own looks for its Ed25519 key."""
 
 JOB_SLOTS = ("spec", "trainer", "numProcPerNode")
+JOB_RESOURCES = ("spec", "trainer", "resourcesPerNode")
 RUNTIME_SLOTS = ("spec", "mlPolicy", "mpi", "numProcPerNode")
 
 RESERVED = {
@@ -90,8 +91,8 @@ def slots(plan: Plan, policy: MPI) -> tuple[int, Source]:
     if asked is not None:
         return int(asked), Source("job", JOB_SLOTS)
     written = or_else(policy.num_proc_per_node, 1)
-    # A TrainJob's resources reach the launcher, and the workers only where the launcher is one of them.
-    count = gpus(resources_of(plan, plan.roles.trainer)) or gpus(resources_of(plan, plan.roles.launcher))
+    # A TrainJob's resources reach the workers only where the launcher is one of them, and are meant for each node.
+    count = gpus(resources_of(plan, plan.roles.trainer)) or gpus(at(plan.raw_job, JOB_RESOURCES) or {})
     if written == 1 and count > 1:
         return count, Source("", note=f"one for each of {count} GPUs")
     if at(plan.raw_runtime, RUNTIME_SLOTS) is None:
