@@ -16,9 +16,12 @@ Test = Callable[[Any], bool]
 
 
 @cache
-def filler(type_: type[Wire]) -> Fill:
-    """A function that makes of a type's JSON value another with its defaults; what has none is shared."""
-    return _filler(openapi(type_), {}) or _unchanged
+def filler(type_: type[Wire], *, blank: bool = True) -> Fill:
+    """A function that makes of a type's JSON value another with its defaults; what has none is shared.
+
+    Built-in kinds leave out text that is empty: they are filled in without what is `blank`.
+    """
+    return _filler(openapi(type_), {}, blank=blank) or _unchanged
 
 
 @cache
@@ -35,15 +38,19 @@ def _anything(_: Any) -> bool:
     return True
 
 
-def _filler(schema: Schema, known: dict[int, Fill | None]) -> Fill | None:
+def _filler(schema: Schema, known: dict[int, Fill | None], *, blank: bool) -> Fill | None:
     """The function of one node; None where nothing below it has a default."""
     if id(schema) in known:
         return known[id(schema)]
     properties: Mapping[str, Schema] = schema.get("properties", {})
-    defaults = {name: child["default"] for name, child in properties.items() if "default" in child}
-    children = [(name, fill) for name, child in properties.items() if (fill := _filler(child, known))]
-    others = _filler(schema["additionalProperties"], known) if "additionalProperties" in schema else None
-    items = _filler(schema["items"], known) if "items" in schema else None
+    defaults = {
+        name: child["default"]
+        for name, child in properties.items()
+        if "default" in child and (blank or child["default"] != "")
+    }
+    children = [(name, fill) for name, child in properties.items() if (fill := _filler(child, known, blank=blank))]
+    others = _filler(schema["additionalProperties"], known, blank=blank) if "additionalProperties" in schema else None
+    items = _filler(schema["items"], known, blank=blank) if "items" in schema else None
     known[id(schema)] = found = _fill(defaults, children) if defaults or children else _fill_each(others, items)
     return found
 

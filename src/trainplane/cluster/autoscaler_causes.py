@@ -6,7 +6,8 @@ from typing import Any
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import parse
 from trainplane.cluster.causes import Cause, forbidden, invalid, not_supported, required
-from trainplane.cluster.names import label_faults
+from trainplane.cluster.names import label_faults, path_name_faults
+from trainplane.cluster.resource_causes import container_name_causes
 
 _SOURCES = {
     "ContainerResource": "containerResource",
@@ -65,8 +66,14 @@ def autoscaler_causes(new: Raw, _: Raw | None, subresource: str) -> Iterator[Cau
 
 def _reference_causes(reference: Mapping[str, Any], at: str) -> Iterator[Cause]:
     for name in ("kind", "name"):
-        if not reference.get(name):
+        text = reference.get(name) or ""
+        if not text:
             yield required(f"{at}.{name}")
+        for fault in path_name_faults(text):
+            yield invalid(f"{at}.{name}", text, fault)
+    version = reference.get("apiVersion") or ""
+    if version.count("/") > 1:
+        yield invalid(f"{at}.apiVersion", version, f"unexpected GroupVersion string: {version}")
 
 
 def _metric_causes(metric: Mapping[str, Any], at: str) -> Iterator[Cause]:
@@ -89,8 +96,14 @@ def _source_causes(source: Mapping[str, Any], field: str, at: str) -> Iterator[C
     if field in ("containerResource", "resource"):
         if not source.get("name"):
             yield required(f"{at}.name", "must specify a resource name")
-    elif not (source.get("metric") or {}).get("name"):
-        yield required(f"{at}.metric.name", "must specify a metric name")
+        elif field == "containerResource":
+            yield from container_name_causes(source["name"], f"{at}.name")
+    else:
+        name = (source.get("metric") or {}).get("name") or ""
+        if not name:
+            yield required(f"{at}.metric.name", "must specify a metric name")
+        for fault in path_name_faults(name):
+            yield invalid(f"{at}.metric.name", name, fault)
     if field == "containerResource":
         container = source.get("container") or ""
         if not container:

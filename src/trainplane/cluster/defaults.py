@@ -17,7 +17,7 @@ NEVER_LIMIT = 2**31 - 1
 def defaulted(raw: Raw, row: Kind) -> Raw:
     """The object with what its schema and its kind fill in."""
     # What built-in kinds hold has its shape by now, so that only fields with defaults need be looked at.
-    filled = fill(raw, openapi(row.type)) if resource_of(row).custom else filler(row.type)(raw)
+    filled = fill(raw, openapi(row.type)) if resource_of(row).custom else filler(row.type, blank=False)(raw)
     step = _STEPS.get((row.group, row.kind))
     return step(filled) if step else filled
 
@@ -79,7 +79,7 @@ def _failure_policy(raw: Raw) -> Raw:
         if conditions:
             rule = {**rule, "onPodConditions": [under(each, status="True") for each in conditions]}
         rules.append(rule)
-    return {**raw, "rules": rules} if rules else raw
+    return {**raw, "rules": rules or None}
 
 
 def _job(raw: Raw) -> Raw:
@@ -97,15 +97,21 @@ def labelled(job: Raw) -> Raw:
 def _service_spec(spec: Raw) -> Raw:
     filled = under(spec, sessionAffinity="None", type="ClusterIP")
     if spec.get("ports"):
-        filled["ports"] = [under(port, protocol="TCP", targetPort=port.get("port") or 0) for port in spec["ports"]]
-    if filled["type"] in ("NodePort", "LoadBalancer"):
+        filled["ports"] = [
+            {**under(port, protocol="TCP"), "targetPort": port.get("targetPort") or port.get("port") or 0}
+            for port in spec["ports"]
+        ]
+    if filled["type"] in ("NodePort", "LoadBalancer") or (filled["type"] == "ClusterIP" and spec.get("externalIPs")):
         filled = under(filled, externalTrafficPolicy="Cluster")
     if filled["type"] == "LoadBalancer":
         filled = under(filled, allocateLoadBalancerNodePorts=True)
     if filled["type"] != "ExternalName":
         filled = under(filled, internalTrafficPolicy="Cluster")
     if filled["sessionAffinity"] == "ClientIP":
-        filled = under(filled, sessionAffinityConfig={"clientIP": {"timeoutSeconds": 10800}})
+        config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+        filled["sessionAffinityConfig"] = {"clientIP": under(config, timeoutSeconds=10800)}
+    elif filled["sessionAffinity"] == "None":
+        filled.pop("sessionAffinityConfig", None)
     return filled
 
 

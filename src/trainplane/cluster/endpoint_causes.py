@@ -1,36 +1,16 @@
 """What the API server refuses in Endpoints and EndpointSlices."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from ipaddress import ip_address, ip_network
 from typing import Any
 
 from trainplane.api.meta import Raw
+from trainplane.cluster.addresses import address_faults, place_faults, read_address
 from trainplane.cluster.causes import Cause, duplicate, invalid, not_supported, required
 from trainplane.cluster.names import key_faults, label_faults, subdomain_faults, value_faults
 
-RANGE_WORDS = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-ADDRESS_WORDS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 PORT_WORDS = "must be between 1 and 65535, inclusive"
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
-
-
-def is_address(text: str) -> bool:
-    """Whether a text is an IP address."""
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def is_range(text: str) -> bool:
-    """Whether a text is a range of addresses."""
-    try:
-        ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return "/" in text
 
 
 def faulty(at: str, value: Any, faults: Callable[[str], Iterable[str]]) -> Iterator[Cause]:
@@ -66,10 +46,11 @@ def endpoints_causes(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
 
 def _endpoint_address(address: Mapping[str, Any], at: str) -> Iterator[Cause]:
     text = address.get("ip") or ""
-    if not is_address(text):
+    yield from faulty(f"{at}.ip", text, address_faults)
+    if read_address(text) is None:
         # The second of the API server's two looks at an address knows no examples.
-        yield invalid(f"{at}.ip", text, ADDRESS_WORDS)
         yield invalid(f"{at}.ip", text, "must be a valid IP address")
+    yield from faulty(f"{at}.ip", text, place_faults)
     if address.get("hostname"):
         yield from faulty(f"{at}.hostname", address["hostname"], label_faults)
     yield from faulty(f"{at}.nodeName", address.get("nodeName"), subdomain_faults)
@@ -96,15 +77,40 @@ def _endpoint(endpoint: Mapping[str, Any], at: str, kind: str) -> Iterator[Cause
     if not addresses:
         yield required(f"{at}.addresses", "must contain at least 1 address")
     for number, address in enumerate(addresses):
-        if kind in ("IPv4", "IPv6") and not is_address(address):
-            yield invalid(f"{at}.addresses[{number}]", address, ADDRESS_WORDS)
+        where = f"{at}.addresses[{number}]"
+        if kind == "FQDN":
+            yield from _domain(address, where)
+        elif kind in ("IPv4", "IPv6"):
+            yield from faulty(where, address, address_faults)
+            yield from faulty(where, address, place_faults)
+            found = read_address(address)
+            if found is not None and f"IPv{found.version}" != kind and ":ffff:" not in address:
+                yield invalid(f"{at}.addresses", address, f"must be an {kind} address")
     yield from faulty(f"{at}.hostname", endpoint.get("hostname"), label_faults)
     yield from faulty(f"{at}.nodeName", endpoint.get("nodeName"), subdomain_faults)
     hints = endpoint.get("hints") or {}
+    for name in ("forNodes", "forZones"):
+        seen: set[Any] = set()
+        for number, each in enumerate(hints.get(name) or ()):
+            if each.get("name") in seen:
+                yield duplicate(f"{at}.hints.{name}[{number}].name", each["name"])
+            seen.add(each.get("name"))
     for number, node in enumerate(hints.get("forNodes") or ()):
         yield from faulty(f"{at}.hints.forNodes[{number}].name", node.get("name") or "", subdomain_faults)
     for number, zone in enumerate(hints.get("forZones") or ()):
         yield from faulty(f"{at}.hints.forZones[{number}].name", zone.get("name") or "", value_faults)
+
+
+def _domain(name: str, at: str) -> Iterator[Cause]:
+    """What is wrong with a domain with all its parts."""
+    if not name:
+        yield required(at)
+        return
+    faults = list(subdomain_faults(name.removesuffix(".")))
+    for fault in faults:
+        yield invalid(at, name, fault)
+    if not faults and "." not in name.removesuffix("."):
+        yield invalid(at, name, "should be a domain with at least two segments separated by dots")
 
 
 def _slice_port(port: Mapping[str, Any], at: str, names: set[str]) -> Iterator[Cause]:

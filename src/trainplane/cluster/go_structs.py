@@ -116,6 +116,7 @@ _TYPES = {
         "MatchLabelKeys?"
     ),
     "OS": "Name",
+    "ScopeRequirement": "ScopeName Operator Values?",
     "PodResourceClaim": "Name ResourceClaimName? ResourceClaimTemplateName?",
     "PodFailurePolicy": "Rules?FailureRule",
     "FailureRule": "Action OnExitCodes?ExitCodes OnPodConditions?PodCondition",

@@ -81,12 +81,26 @@ URIScheme HTTPGetAction.scheme
 UnsatisfiableConstraintAction TopologySpreadConstraint.whenUnsatisfiable
 types.UID ObjectMeta.uid ObjectReference.uid OwnerReference.uid
 """
-_RENAMED = {"CoreEvent": "Event", "CoreEventSeries": "EventSeries", "EmbeddedMeta": "ObjectMeta"}
+_RENAMED = {
+    "CoreEvent": "Event",
+    "CoreEventSeries": "EventSeries",
+    "EmbeddedMeta": "ObjectMeta",
+    "SlicePort": "EndpointPort",
+}
 _OF_AUTOSCALING = "autoscaling"
 _OF_META = ("ResourceName",)
 """Types of the core group that fields of other groups have."""
 _VOLUME = "Volume"
 _EMBEDDED = {
+    "EphemeralContainer": (
+        "EphemeralContainerCommon",
+        (
+            *("name", "image", "command", "args", "workingDir", "ports", "envFrom", "env", "resources", "resizePolicy"),
+            *("restartPolicy", "restartPolicyRules", "volumeMounts", "volumeDevices", "livenessProbe"),
+            *("readinessProbe", "startupProbe", "lifecycle", "terminationMessagePath", "terminationMessagePolicy"),
+            *("imagePullPolicy", "securityContext", "stdin", "stdinOnce", "tty"),
+        ),
+    ),
     "Probe": ("ProbeHandler", ("exec", "grpc", "httpGet", "tcpSocket")),
     **dict.fromkeys(
         (

@@ -95,7 +95,7 @@ def _go_type(annotation: Any, named: str = "") -> str:
     if held is bytes or "byte" in str(annotation):
         return "[]uint8" if len(arguments) != 2 else "map[string][]uint8"
     if held is str or held is datetime:
-        return "string" if held is str else "v1.Time"
+        return "string"
     if len(arguments) == 2 and arguments[0] is str:
         return f"map[string]{_go_type(arguments[1])}"
     return "int32"

@@ -60,7 +60,7 @@ def _code_causes(codes: Mapping[str, Any], spec: Mapping[str, Any], at: str) -> 
             words = "must be one of the container or initContainer names in the pod template"
             yield invalid(f"{at}.containerName", name, words)
     if not values:
-        yield invalid(f"{at}.values", values, "at least one value is required")
+        yield invalid(f"{at}.values", codes.get("values"), "at least one value is required")
     elif len(values) > MOST_CODES:
         yield too_many(f"{at}.values", len(values), MOST_CODES)
     for index, value in enumerate(values):

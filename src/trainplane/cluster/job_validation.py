@@ -116,7 +116,7 @@ def _selector_causes(spec: Raw) -> Iterator[Cause]:
         return
     found = selector is not None and from_label_selector(selector).matches(labels or {})
     if not found:
-        shown = dict(sorted(labels.items())) if labels else None
+        shown = dict(sorted(labels.items())) if labels is not None else None
         yield invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`")
 
 
@@ -137,8 +137,9 @@ def _index_causes(spec: Raw) -> Iterator[Cause]:
         words = "requires indexed completion mode"
         if spec.get("successPolicy") is not None:
             yield invalid("spec.successPolicy", as_go(spec["successPolicy"], "SuccessPolicy"), words)
+        counted = spec.get("completionMode") in (None, "NonIndexed")
         for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            if spec.get(name) is not None:
+            if spec.get(name) is not None and counted:
                 yield invalid(f"spec.{name}", spec[name], words)
         return
     if completions is None:

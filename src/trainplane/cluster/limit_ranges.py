@@ -10,7 +10,10 @@ from trainplane.api.raw import look
 from trainplane.api.requests import pod_requests
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, required
 from trainplane.cluster.names import key_faults
+from trainplane.cluster.resource_causes import container_name_causes
+from trainplane.cluster.resource_names import resource_name_faults
 
+_MOST_THOUSANDTHS = (2**63 - 1) // 1000
 NOTE = "kubernetes.io/limit-ranger"
 _TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 Both = tuple[Mapping[str, Amount], Mapping[str, Amount]]
@@ -139,7 +142,19 @@ def limit_range_causes(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
         ):
             words = "either minimum or maximum storage value is required, but neither was provided"
             yield required(f"{at}.limits", words)
+        yield from _name_causes(item, at, type_)
         yield from _item_causes(item, at)
+
+
+def _name_causes(item: Mapping[str, Any], at: str, type_: str) -> Iterator[Cause]:
+    for side in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
+        for name in item.get(side) or ():
+            where = f"{at}.{side}[{name}]"
+            if type_ in ("Container", "Pod"):
+                yield from container_name_causes(name, where)
+            else:
+                for fault in resource_name_faults(name):
+                    yield invalid(where, name, fault)
 
 
 def _item_causes(item: Mapping[str, Any], at: str) -> Iterator[Cause]:
@@ -185,6 +200,8 @@ def _ratio_causes(ratio: Amount, least: Amount | None, most: Amount | None, at: 
     if ratio < parse(1):
         yield invalid(at, str(ratio), f"ratio {ratio} is less than 1")
     if least and most is not None:
-        highest = most.nano / least.nano
+        # What is too large to be counted in thousandths is counted in whole ones.
+        fine = max(ratio.value(), least.value(), most.value()) < _MOST_THOUSANDTHS
+        highest = most.nano / least.nano if fine else most.value() / least.value()
         if ratio.nano / 10**9 > highest:
             yield invalid(at, str(ratio), f"ratio {ratio} is greater than max/min = {highest:f}")

@@ -52,14 +52,19 @@ def subdomain_faults(text: str) -> Iterator[str]:
         yield SUBDOMAIN_WORDS
 
 
+def path_name_faults(name: str) -> Iterator[str]:
+    """What keeps a text from being a part of a path."""
+    if name in (".", ".."):
+        yield f"may not be '{name}'"
+    for part in ("/", "%"):
+        if part in name:
+            yield f"may not contain '{part}'"
+
+
 def name_faults(row: Kind, name: str) -> Iterator[str]:
     """What keeps a text from being the name of such an object."""
-    if row.kind in _PATH_NAMES:
-        if name in (".", ".."):
-            yield f"may not be '{name}'"
-        for part in ("/", "%"):
-            if part in name:
-                yield f"may not contain '{part}'"
+    if row.kind in _PATH_NAMES or (row.kind == "Event" and not row.group):
+        yield from path_name_faults(name)
     elif row.kind in _LABEL_NAMES and not row.group:
         yield from label_faults(name)
     else:
@@ -130,7 +135,7 @@ def metadata_causes(row: Kind, metadata: Mapping[str, Any], *, new: bool = True)
     elif new:
         for fault in name_faults(row, name):
             yield invalid("metadata.name", name, fault)
-    yield from _map_causes(metadata)
+    yield from map_causes(metadata, "metadata")
     yield from _owner_causes(metadata.get("ownerReferences") or ())
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
         yield from _finalizer_causes(f"metadata.finalizers[{index}]", finalizer, custom=resource_of(row).custom)
@@ -154,18 +159,19 @@ def finalizer_warnings(row: Kind, metadata: Mapping[str, Any], old: Mapping[str,
                 )
 
 
-def _map_causes(metadata: Mapping[str, Any]) -> Iterator[Cause]:
+def map_causes(metadata: Mapping[str, Any], at: str) -> Iterator[Cause]:
+    """What is wrong with labels and annotations of metadata that stands at a path."""
     for key, value in (metadata.get("labels") or {}).items():
         for fault in key_faults(key):
-            yield invalid("metadata.labels", key, fault)
+            yield invalid(f"{at}.labels", key, fault)
         for fault in value_faults(value):
-            yield invalid("metadata.labels", value, fault)
+            yield invalid(f"{at}.labels", value, fault)
     annotations = metadata.get("annotations") or {}
     for key in annotations:
         for fault in key_faults(key.lower()):
-            yield invalid("metadata.annotations", key, fault)
+            yield invalid(f"{at}.annotations", key, fault)
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > MAX_ANNOTATIONS:
-        yield too_long("metadata.annotations", MAX_ANNOTATIONS)
+        yield too_long(f"{at}.annotations", MAX_ANNOTATIONS)
 
 
 def _finalizer_causes(where: str, finalizer: str, *, custom: bool) -> Iterator[Cause]:

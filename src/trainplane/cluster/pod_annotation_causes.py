@@ -8,6 +8,7 @@ from typing import Any
 from trainplane.cluster.armor import armor_causes
 from trainplane.cluster.causes import Cause, invalid
 from trainplane.cluster.go_words import json_word
+from trainplane.cluster.json_words import json_fault
 from trainplane.cluster.paths import path_faults
 from trainplane.cluster.placement_causes import toleration_causes
 
@@ -40,11 +41,10 @@ def annotation_causes(metadata: Mapping[str, Any], spec: Mapping[str, Any], at: 
 
 
 def _tolerations(text: str, at: str) -> Iterator[Cause]:
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        yield invalid(at, _TOLERATIONS, _words(text, error))
+    if fault := json_fault(text):
+        yield invalid(at, _TOLERATIONS, fault)
         return
+    found = json.loads(text)
     if not isinstance(found, list):
         words = f"json: cannot unmarshal {json_word(found)} into Go value of type []core.Toleration"
         yield invalid(at, _TOLERATIONS, words)
@@ -52,15 +52,6 @@ def _tolerations(text: str, at: str) -> Iterator[Cause]:
     for index, each in enumerate(found):
         if isinstance(each, dict):
             yield from toleration_causes(each, f"{at}.{_TOLERATIONS}[{index}]")
-
-
-def _words(text: str, error: json.JSONDecodeError) -> str:
-    rest = text[error.pos :]
-    if not rest:
-        return "unexpected end of JSON input"
-    if rest.startswith("-"):
-        return f"invalid character '{rest[1:2]}' in numeric literal" if rest[1:] else "unexpected end of JSON input"
-    return f"invalid character '{rest[0]}' looking for beginning of value"
 
 
 def _seccomp(text: str, at: str) -> Iterator[Cause]:

@@ -4,11 +4,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainplane.api.meta import Raw
+from trainplane.api.raw import look
+from trainplane.cluster.images import is_newest
+from trainplane.cluster.pod_totals import with_totals
 
 _MODE = 420
 """0644, the mode of files in volumes."""
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_OTHER_VOLUMES: dict[str, Raw] = {
+    "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False},
+    "iscsi": {"iscsiInterface": "default", "lun": 0},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs", "secretRef": None},
+}
+"""What is filled into volumes of vendors."""
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 
@@ -41,10 +52,18 @@ def pod_spec(spec: Raw) -> Raw:
         securityContext={},
         schedulerName="default-scheduler",
     )
+    if look(filled, "affinity", "nodeAffinity", _PREFERRED):
+        filled["affinity"] = _with_preferences(filled["affinity"])
     if filled.get("serviceAccountName") or filled.get("serviceAccount"):
         name = filled.get("serviceAccountName") or filled["serviceAccount"]
         filled |= {"serviceAccountName": name, "serviceAccount": name}
     return filled
+
+
+def _with_preferences(affinity: Raw) -> Raw:
+    nodes = affinity["nodeAffinity"]
+    preferred = [under(each, preference={}) for each in nodes[_PREFERRED]]
+    return {**affinity, "nodeAffinity": {**nodes, _PREFERRED: preferred}}
 
 
 def _of_a_pod(spec: Raw) -> Raw:
@@ -55,6 +74,8 @@ def _of_a_pod(spec: Raw) -> Raw:
             filled[name] = [{**each, "resources": _resources(each["resources"])} for each in filled[name]]
             if filled.get("hostNetwork"):
                 filled[name] = [_host_ports(each) for each in filled[name]]
+    if filled.get("resources"):
+        filled = with_totals(filled)
     return filled
 
 
@@ -64,21 +85,22 @@ def _container(raw: Raw) -> Raw:
         if name in raw:
             filled[name] = under(raw[name], **_PROBE)
             if "httpGet" in filled[name]:
-                filled[name]["httpGet"] = under(filled[name]["httpGet"], path="/", scheme="HTTP")
+                filled[name]["httpGet"] = _http(filled[name]["httpGet"])
     if raw.get("lifecycle"):
         filled["lifecycle"] = {name: _handler(each) for name, each in raw["lifecycle"].items()}
     if raw.get("env"):
         filled["env"] = [_env(each) if "valueFrom" in each or each.get("value") == "" else each for each in raw["env"]]
     filled["resources"] = raw.get("resources") or {}
-    image = raw.get("image") or ""
-    last = image.rpartition("/")[2]
-    newest = "@" not in last and (":" not in last or last.endswith(":latest"))
     return under(
         filled,
         terminationMessagePath="/dev/termination-log",
         terminationMessagePolicy="File",
-        imagePullPolicy="Always" if newest else "IfNotPresent",
+        imagePullPolicy=_pulled(raw.get("image") or ""),
     )
+
+
+def _pulled(image: str) -> str:
+    return "Always" if is_newest(image) else "IfNotPresent"
 
 
 def _env(raw: Raw) -> Raw:
@@ -99,9 +121,20 @@ def _told(raw: Raw) -> Raw:
 
 
 def _handler(raw: Any) -> Any:
-    if not isinstance(raw, Mapping) or not isinstance(raw.get("httpGet"), Mapping):
+    if not isinstance(raw, Mapping):
         return raw
-    return {**raw, "httpGet": under({**raw["httpGet"]}, path="/", scheme="HTTP")}
+    if isinstance(raw.get("sleep"), Mapping):
+        return {**raw, "sleep": under({**raw["sleep"]}, seconds=0)}
+    if not isinstance(raw.get("httpGet"), Mapping):
+        return raw
+    return {**raw, "httpGet": _http({**raw["httpGet"]})}
+
+
+def _http(raw: Raw) -> Raw:
+    filled = under(raw, path="/", scheme="HTTP")
+    if raw.get("httpHeaders"):
+        filled["httpHeaders"] = [under(each, name="", value="") for each in raw["httpHeaders"]]
+    return filled
 
 
 def _resources(raw: Raw) -> Raw:
@@ -133,7 +166,16 @@ def _volume(raw: Raw) -> Raw:
     if isinstance(raw.get("downwardAPI"), Mapping):
         filled["downwardAPI"] = _with_files(filled["downwardAPI"])
     if isinstance(raw.get("projected"), Mapping):
-        filled["projected"] = at(filled["projected"], "sources", _sources)
+        filled["projected"] = at(under(filled["projected"], sources=None), "sources", _sources)
+    for name in _OTHER_VOLUMES.keys() & raw.keys():
+        if isinstance(raw[name], Mapping):
+            filled[name] = under(raw[name], **_OTHER_VOLUMES[name])
+    if isinstance(raw.get("image"), Mapping):
+        filled["image"] = under(raw["image"], pullPolicy=_pulled(raw["image"].get("reference") or ""))
+    if isinstance(look(raw, "ephemeral", "volumeClaimTemplate"), Mapping):
+        template = under(raw["ephemeral"]["volumeClaimTemplate"], metadata={})
+        template = at(template, "spec", lambda spec: under(spec, volumeMode="Filesystem"), made=True)
+        filled["ephemeral"] = {**raw["ephemeral"], "volumeClaimTemplate": template}
     return filled
 
 

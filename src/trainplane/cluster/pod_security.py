@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.causes import Cause, invalid
+from trainplane.cluster.names import value_faults
 from trainplane.cluster.pod_security_checks import (
     BASELINE,
     CHECKS,
@@ -74,9 +75,9 @@ def label_causes(labels: Mapping[str, str]) -> Iterator[Cause]:
     """What is wrong with the labels of a namespace that speak of pod security."""
     for mode in (ENFORCE, AUDIT, WARN):
         level, version = labels.get(mode), labels.get(f"{mode}-version")
-        if level is not None and level not in LEVELS:
+        if level is not None and level not in LEVELS and not any(value_faults(level)):
             yield invalid(f"metadata.labels[{mode}]", level, f"must be one of {', '.join(LEVELS)}")
-        if version is not None and version != "latest" and not _VERSION.match(version):
+        if version not in (None, "latest") and not _VERSION.match(version) and not any(value_faults(version)):
             yield invalid(f"metadata.labels[{mode}-version]", version, 'must be "latest" or "v1.x"')
 
 

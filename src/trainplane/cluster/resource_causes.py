@@ -34,7 +34,7 @@ Part = Mapping[str, Any]
 def resource_causes(resources: Part, at: str, *, claims: Iterable[str] = (), pod: bool = False) -> Iterator[Cause]:
     """What is wrong with what a container, or a whole pod, asks for; `claims` are the names of the pod's."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    name_causes = _pod_name_causes if pod else _name_causes
+    name_causes = _pod_name_causes if pod else container_name_causes
     if resources.get("claims"):
         yield from _wanted_claims(resources["claims"], f"{at}.claims", sorted(claims))
     for name, amount in limits.items():
@@ -63,7 +63,8 @@ def _beside_limit(name: str, amount: Any, limit: Any, at: str) -> Iterator[Cause
         yield invalid(f"{at}.requests", str(amount), f"must be less than or equal to {name} limit of {limit}")
 
 
-def _name_causes(name: str, at: str) -> Iterator[Cause]:
+def container_name_causes(name: str, at: str) -> Iterator[Cause]:
+    """What keeps a text from being the name of a resource that containers have."""
     if name in OF_CONTAINERS:
         return
     for fault in resource_name_faults(name):

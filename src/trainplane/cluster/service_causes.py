@@ -5,14 +5,16 @@ from typing import Any
 
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
+from trainplane.cluster.addresses import address_faults, place_faults, range_faults, read_address
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
-from trainplane.cluster.endpoint_causes import ADDRESS_WORDS, PORT_WORDS, RANGE_WORDS, is_address, is_range
-from trainplane.cluster.names import key_faults, label_faults, value_faults
+from trainplane.cluster.endpoint_causes import PORT_WORDS
+from trainplane.cluster.names import key_faults, label_faults, subdomain_faults, value_faults
 from trainplane.cluster.probe_causes import port_name_faults
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 NODE_PORTS = range(30_000, 32_768)
 _NEAR = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_DAY = 86_400
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _WORDS = {
     "sessionAffinity": ("ClientIP", "None"),
@@ -35,15 +37,26 @@ def service_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Caus
     ports = spec.get("ports") or ()
     if not ports and kind != "ExternalName" and address != "None":
         yield required("spec.ports")
-    if kind == "ExternalName" and not spec.get("externalName"):
-        yield required("spec.externalName")
+    if kind == "ExternalName":
+        name = (spec.get("externalName") or "").removesuffix(".")
+        if not name:
+            yield required("spec.externalName")
+        for fault in subdomain_faults(name) if name else ():
+            yield invalid("spec.externalName", name, fault)
     yield from _port_causes(ports, kind)
     for name, known in _WORDS.items():
         if spec.get(name) not in (None, *known):
             yield not_supported(f"spec.{name}", spec[name], known)
-    if spec.get("externalTrafficPolicy") and kind in ("ClusterIP", "ExternalName"):
-        words = "may only be set for externally-accessible services"
-        yield invalid("spec.externalTrafficPolicy", spec["externalTrafficPolicy"], words)
+    outside = spec.get("externalTrafficPolicy")
+    reached = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs"))
+    if outside and not reached:
+        yield invalid("spec.externalTrafficPolicy", outside, "may only be set for externally-accessible services")
+    elif outside and outside not in ("Cluster", "Local"):
+        yield not_supported("spec.externalTrafficPolicy", outside, ("Cluster", "Local"))
+    seconds = look(spec, "sessionAffinityConfig", "clientIP", "timeoutSeconds")
+    if spec.get("sessionAffinity") == "ClientIP" and seconds is not None and not 0 < seconds <= _DAY:
+        words = f"must be greater than 0 and less than {_DAY}"
+        yield invalid("spec.sessionAffinityConfig.clientIP.timeoutSeconds", seconds, words)
     for key, value in (spec.get("selector") or {}).items():
         for fault in key_faults(key):
             yield invalid("spec.selector", key, fault)
@@ -56,15 +69,18 @@ def service_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Caus
 def _outside_causes(spec: Mapping[str, Any], kind: Any) -> Iterator[Cause]:
     """What is wrong with how a Service is reached from elsewhere."""
     for index, address in enumerate(spec.get("externalIPs") or ()):
-        if not is_address(address):
-            yield invalid(f"spec.externalIPs[{index}]", address, ADDRESS_WORDS)
-    for index, family in enumerate(spec.get("ipFamilies") or ()):
+        for fault in (*address_faults(address), *place_faults(address)):
+            yield invalid(f"spec.externalIPs[{index}]", address, fault)
+    families = spec.get("ipFamilies") or ()
+    for index, family in enumerate(families):
+        if family in families[:index]:
+            yield duplicate(f"spec.ipFamilies[{index}]", family)
         if family not in ("IPv4", "IPv6"):
             yield not_supported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6"))
     ranges = spec.get("loadBalancerSourceRanges") or ()
     for index, text in enumerate(ranges):
-        if not is_range(text):
-            yield invalid(f"spec.LoadBalancerSourceRanges[{index}]", text, RANGE_WORDS)
+        for fault in range_faults(text.strip()):
+            yield invalid(f"spec.LoadBalancerSourceRanges[{index}]", text.strip(), fault)
     if kind != "LoadBalancer":
         for name in ("loadBalancerSourceRanges", "loadBalancerClass", "allocateLoadBalancerNodePorts"):
             if spec.get(name) is not None:
@@ -73,6 +89,11 @@ def _outside_causes(spec: Mapping[str, Any], kind: Any) -> Iterator[Cause]:
     if spec.get("healthCheckNodePort") and (kind != "LoadBalancer" or spec.get("externalTrafficPolicy") != "Local"):
         words = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         yield invalid("spec.healthCheckNodePort", spec["healthCheckNodePort"], words)
+    elif spec.get("healthCheckNodePort") and not 1 <= spec["healthCheckNodePort"] <= 65535:
+        yield invalid("spec.healthCheckNodePort", spec["healthCheckNodePort"], PORT_WORDS)
+    if spec.get("loadBalancerClass") is not None and kind == "LoadBalancer":
+        for fault in key_faults(spec["loadBalancerClass"]):
+            yield invalid("spec.loadBalancerClass", spec["loadBalancerClass"], fault)
     near = spec.get("trafficDistribution")
     if near is not None and near not in _NEAR:
         yield not_supported("spec.trafficDistribution", near, _NEAR)
@@ -83,21 +104,42 @@ def _address_causes(spec: Mapping[str, Any], old: Raw | None) -> Iterator[Cause]
     at = "spec.clusterIPs[0]"
     if address == "None" and kind in ("NodePort", "LoadBalancer"):
         yield invalid(at, address, f"may not be set to 'None' for {kind} services")
-    elif address and address != "None" and kind != "ExternalName" and not is_address(address):
-        yield invalid(at, address, ADDRESS_WORDS)
-    if not address and spec.get("clusterIPs"):
-        yield invalid("spec.clusterIPs", spec["clusterIPs"], "must be empty when `clusterIP` is not specified")
-        for index, text in enumerate(spec["clusterIPs"]):
-            if not is_address(text):
-                yield invalid(f"spec.clusterIPs[{index}]", text, ADDRESS_WORDS)
+    elif kind != "ExternalName":
+        yield from _own_address_causes(spec)
     before = look(old, "spec", "clusterIP")
     if before and kind != "ExternalName" and address != before:
         yield invalid(at, spec.get("clusterIPs") or [], "may not change once set")
 
 
+def _own_address_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
+    """What is wrong with the addresses of a Service that has some, or none of its own."""
+    address, given = spec.get("clusterIP"), spec.get("clusterIPs") or []
+    if given and not address:
+        yield invalid("spec.clusterIPs", given, "must be empty when `clusterIP` is not specified")
+    elif given and given[0] != address:
+        yield invalid("spec.clusterIPs", given, "first value must match `clusterIP`")
+    families = spec.get("ipFamilies") or ()
+    found = []
+    for index, text in enumerate(given):
+        at = f"spec.clusterIPs[{index}]"
+        if text == "None":
+            continue
+        faults = list(address_faults(text))
+        for fault in faults:
+            yield invalid(at, text, fault)
+        read = None if faults else read_address(text)
+        wanted = families[index] if index < len(families) else ""
+        if read is not None and wanted in ("IPv4", "IPv6") and wanted != f"IPv{read.version}":
+            yield invalid(at, text, f"expected an {wanted} value as indicated by `ipFamilies[{index}]`")
+        found += [read.version] if read else []
+    if len(found) == len(given) > len(set(found)):
+        yield invalid("spec.clusterIPs", given, "may specify no more than one IP for each IP family")
+
+
 def _port_causes(ports: Any, kind: Any) -> Iterator[Cause]:
     names: set[str] = set()
     taken: set[tuple[Any, Any]] = set()
+    outers: set[tuple[Any, Any]] = set()
     for index, port in enumerate(ports):
         at, number, target = f"spec.ports[{index}]", port.get("port"), port.get("targetPort")
         name, protocol, outer = port.get("name") or "", port.get("protocol"), port.get("nodePort")
@@ -125,6 +167,9 @@ def _port_causes(ports: Any, kind: Any) -> Iterator[Cause]:
         if outer and kind in ("NodePort", "LoadBalancer") and outer not in NODE_PORTS:
             words = "provided port is not in the valid range. The range of valid ports is 30000-32767"
             yield invalid(f"{at}.nodePort", outer, words)
+        if outer and kind != "ClusterIP" and (outer, protocol) in outers:
+            yield duplicate(f"{at}.nodePort", outer)
+        outers.add((outer, protocol))
         if (number, protocol) in taken:
             blank = {"AppProtocol": None, "Port": number, "TargetPort": 0, "NodePort": 0}
             yield duplicate(at, {"Name": "", "Protocol": protocol, **blank})

@@ -18,6 +18,7 @@ from trainplane.api.meta import ObjectMeta, Raw
 from trainplane.api.problem import show
 from trainplane.api.quantity import QuantityError, canonical, parse
 from trainplane.api.schema import INT_OR_STRING, PRESERVE, Schema, openapi
+from trainplane.cluster.empties import is_left_out
 from trainplane.cluster.go_words import go_words, json_word
 
 MAX_DEPTH = 200
@@ -26,46 +27,6 @@ MAX_DEPTH = 200
 _QUANTITY_RULE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 _RANGES = {"int32": 2**31, "int64": 2**63}
-_POINTERS = frozenset(
-    (
-        *("failedIndexes", "ipFamilyPolicy", "leaseTransitions", "managedBy", "storageClassName", "succeededIndexes"),
-        *("value", "volumeAttributesClassName"),
-    )
-)
-"""Text that is kept though it is empty, because the API server tells absent from empty there."""
-_IN_PODS = frozenset(
-    (
-        *("fsGroupChangePolicy", "hostnameOverride", "localhostProfile", "mountPropagation", "nodeAffinityPolicy"),
-        *("nodeTaintsPolicy", "procMount", "recursiveReadOnly", "resourceClaimName", "resourceClaimTemplateName"),
-        *("seLinuxChangePolicy", "supplementalGroupsPolicy"),
-    )
-)
-_POINTERS_OF: dict[str, frozenset[str]] = {
-    "Job": frozenset(("completionMode", "podReplacementPolicy")) | _IN_PODS,
-    "PersistentVolumeClaim": frozenset(("volumeMode",)),
-    "Pod": _IN_PODS,
-    "Endpoints": frozenset(("appProtocol", "nodeName")),
-    "EndpointSlice": frozenset(("appProtocol", "hostname", "nodeName", "protocol", "zone")),
-    "HorizontalPodAutoscaler": frozenset(("selectPolicy",)),
-    "Service": frozenset(("appProtocol", "internalTrafficPolicy", "loadBalancerClass", "trafficDistribution")),
-}
-"""The same, of one kind."""
-_PLAIN_BOOLEANS = frozenset(
-    (
-        *("globalDefault", "hostIPC", "hostNetwork", "hostPID", "publishNotReadyAddresses", "readOnly", "stdin"),
-        *("stdinOnce", "tty", "unschedulable"),
-    )
-)
-"""Flags of built-in kinds whose `false` is not written."""
-_PLAIN_NUMBERS = frozenset(
-    (
-        *("active", "count", "currentHealthy", "desiredHealthy", "expectedPods", "failed", "hostPort", "nodePort"),
-        *("observedGeneration", "succeeded"),
-    )
-)
-_ALWAYS_LISTS = frozenset(["containers", "rules", "endpoints", "policies", "verbs", "limits", "managedFields"])
-"""Lists that stay though they are empty."""
-
 _NOTHING: Raw = {}
 _UNKNOWN = (None, None)
 
@@ -208,7 +169,6 @@ class _BuiltIn:
     def __init__(self, row: Kind, findings: Findings) -> None:
         self._row = row
         self._findings = findings
-        self._pointers = _POINTERS | _POINTERS_OF.get(row.kind, frozenset())
         self.path: list[str | int] = []
 
     def object(self, value: Raw, schema: Schema, old: object = None) -> Raw:
@@ -236,9 +196,14 @@ class _BuiltIn:
             self.path.append(name)
             found = self._value(item, child, before.get(name))
             self.path.pop()
-            if found or not _is_left_out(name, found, child, is_kept_text=name in required or name in self._pointers):
+            if found or name in required or not self._is_left_out(name, found, child):
                 kept[name] = found
         return kept
+
+    def _is_left_out(self, name: str, value: Any, schema: Schema) -> bool:
+        steps = self.path
+        holder = (steps[-1] if isinstance(steps[-1], str) else steps[-2]) if steps else ""
+        return is_left_out(value, schema, kind=self._row.kind, place=(str(holder), name))
 
     def _value(self, value: Any, schema: Schema, old: Any = None) -> Any:
         kind = schema.get("type")
@@ -278,6 +243,9 @@ class _BuiltIn:
             if item is None:
                 if others.get("type") == "string":
                     kept[name] = ""
+                elif "pattern" in others:
+                    # An amount of which nothing is said is none.
+                    kept[name] = "0"
                 continue
             self.path.append(name)
             kept[name] = self._value(item, others)
@@ -321,7 +289,8 @@ class _BuiltIn:
 
     def _int_or_string(self, value: Any, schema: Schema) -> Any:
         if "pattern" not in schema:
-            if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if isinstance(value, str) or (whole and -_RANGES["int32"] <= value < _RANGES["int32"]):
                 return value
             raise self._wrong(value)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -352,7 +321,10 @@ def _time(value: str, *, micro: bool) -> str:
     found = _TIME.match(value)
     layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
     if found is None:
-        raise WrongShape(f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"')
+        rest, part = _unread(value)
+        raise WrongShape(f'parsing time "{value}" as "{layout}": cannot parse "{rest}" as "{part}"')
+    if not 1 <= int(found[1][5:7]) <= 12:
+        raise WrongShape(f'parsing time "{value}": month out of range')
     if micro and len(found[3] or "") != 7:
         rest = f"{found[3] or ''}{found[4]}"
         raise WrongShape(f'parsing time "{value}" as "{layout}": cannot parse "{rest}" as ".000000"')
@@ -363,17 +335,16 @@ def _time(value: str, *, micro: bool) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
 
 
-def _is_left_out(name: str, value: Any, schema: Schema, *, is_kept_text: bool) -> bool:
-    """Whether an empty value of a built-in kind is not written."""
-    if isinstance(value, bool):
-        return name in _PLAIN_BOOLEANS
-    if isinstance(value, dict):
-        return "additionalProperties" in schema
-    if isinstance(value, list):
-        return name not in _ALWAYS_LISTS
-    if isinstance(value, str):
-        return not is_kept_text
-    return name in _PLAIN_NUMBERS
+def _unread(value: str) -> tuple[str, str]:
+    """What is left of a text where it stops being a time, and the part of one that should stand there."""
+    rest = value
+    for part in ("2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05"):
+        form = rf"\d{{{len(part)}}}" if part.isdigit() else re.escape(part)
+        found = re.match(form, rest, re.ASCII)
+        if found is None:
+            return rest, part
+        rest = rest[found.end() :]
+    return rest, "Z07:00"
 
 
 def _bad_byte(text: str) -> int:

@@ -11,8 +11,10 @@ from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.armor import armored
+from trainplane.cluster.claim_causes import with_origins
 from trainplane.cluster.defaults import labelled, secret_kept
 from trainplane.cluster.new_pods import ungated, with_label_keys
+from trainplane.cluster.node_causes import with_ranges
 from trainplane.cluster.pod_totals import has_totals
 from trainplane.cluster.resources import resource_of
 
@@ -73,7 +75,7 @@ def strategy_of(row: Kind) -> Strategy:
 
 def prepared(raw: Raw, row: Kind, *, place: Callable[[int], int]) -> Raw:
     """A new object with what its kind adds when it is made; `place` picks a number below the one it is given."""
-    if row.status:
+    if row.status and row.kind != "Node":
         raw = {name: item for name, item in raw.items() if name != "status"}
     step = _CREATE.get((row.group, row.kind))
     return step(raw, place) if step else raw
@@ -189,7 +191,7 @@ def _new_job(raw: Raw, _: Callable[[int], int]) -> Raw:
     made = {**raw, "spec": spec, "status": {}}
     if spec.get("manualSelector"):
         return made
-    ours = dict.fromkeys(_JOB_LABELS, metadata["uid"]) | dict.fromkeys(_JOB_NAMES, metadata["name"])
+    ours = dict.fromkeys(_JOB_LABELS, metadata["uid"]) | dict.fromkeys(_JOB_NAMES, metadata.get("name") or "")
     ours = dict(sorted(ours.items()))
     template = spec["template"]
     inner = template.get("metadata") or {}
@@ -206,16 +208,19 @@ def _new_job(raw: Raw, _: Callable[[int], int]) -> Raw:
 def _new_service(raw: Raw, place: Callable[[int], int]) -> Raw:
     spec = dict(raw["spec"])
     if spec.get("type") != "ExternalName":
-        if not spec.get("clusterIP"):
+        if not spec.get("clusterIP") and not spec.get("clusterIPs"):
             number = place(65_000) + 256
             spec["clusterIP"] = f"{_SERVICE_NETWORK}{number // 256}.{number % 256}"
         spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
-        families = _FAMILIES if spec["clusterIP"] != "None" or spec.get("selector") else _ALL_FAMILIES
-        spec |= {name: spec.get(name) or given for name, given in families.items()}
-        if spec["type"] in ("NodePort", "LoadBalancer"):
+        families = _FAMILIES if spec.get("clusterIP") != "None" or spec.get("selector") else _ALL_FAMILIES
+        spec |= {name: given for name, given in families.items() if spec.get(name) in (None, [])}
+        balanced = spec["type"] == "LoadBalancer"
+        if spec["type"] == "NodePort" or (balanced and spec.get("allocateLoadBalancerNodePorts") is not False):
             spec["ports"] = [
-                {**port, "nodePort": port.get("nodePort") or 30_000 + place(2_767)} for port in spec["ports"]
+                {**port, "nodePort": port.get("nodePort") or 30_000 + place(2_767)} for port in spec.get("ports") or ()
             ]
+        if balanced and spec.get("externalTrafficPolicy") == "Local" and not spec.get("healthCheckNodePort"):
+            spec["healthCheckNodePort"] = 30_000 + place(2_767)
     return {**raw, "spec": spec, "status": {"loadBalancer": {}}}
 
 
@@ -223,6 +228,7 @@ _NODE_INFO = (
     *("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion"),
     *("machineID", "operatingSystem", "osImage", "systemUUID"),
 )
+_CHOOSING = ("strategy", "preferredHolder")
 _FAMILIES: Raw = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
 _ALL_FAMILIES: Raw = {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "RequireDualStack"}
 """Those of a Service that has neither an address nor pods of its own."""
@@ -230,9 +236,10 @@ _ALL_FAMILIES: Raw = {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "Require
 
 def _new_namespace(raw: Raw, _: Callable[[int], int]) -> Raw:
     spec = raw.get("spec") or {}
-    finalizers = list(dict.fromkeys((*(spec.get("finalizers") or ()), NAMESPACE_FINALIZER)))
+    finalizers = list(spec.get("finalizers") or ())
+    finalizers += [] if NAMESPACE_FINALIZER in finalizers else [NAMESPACE_FINALIZER]
     metadata = raw["metadata"]
-    labels = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
+    labels = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata.get("name") or ""}
     return {
         **raw,
         "metadata": {**metadata, "labels": labels},
@@ -244,7 +251,8 @@ def _new_namespace(raw: Raw, _: Callable[[int], int]) -> Raw:
 def _new_claim(raw: Raw, _: Callable[[int], int]) -> Raw:
     metadata = raw["metadata"]
     protected = list(dict.fromkeys((*(metadata.get("finalizers") or ()), "kubernetes.io/pvc-protection")))
-    return {**raw, "metadata": {**metadata, "finalizers": protected}, "status": {"phase": PENDING}}
+    made = {**raw, "metadata": {**metadata, "finalizers": protected}, "status": {"phase": PENDING}}
+    return {**made, "spec": with_origins(raw["spec"])} if raw.get("spec") else made
 
 
 def _new_secret(raw: Raw, _: Callable[[int], int]) -> Raw:
@@ -257,11 +265,34 @@ def _with_status(raw: Raw, _: Callable[[int], int]) -> Raw:
 
 def _node_status(raw: Raw, _: Callable[[int], int]) -> Raw:
     info = dict.fromkeys(_NODE_INFO, "")
-    return {
-        **raw,
-        "spec": raw.get("spec") or {},
-        "status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 0}}, "nodeInfo": info},
-    }
+    given = {name: item for name, item in (raw.get("spec") or {}).items() if name != "configSource"}
+    status = raw.get("status") or {}
+    ends = status.get("daemonEndpoints") or {"kubeletEndpoint": {"Port": 0}}
+    filled = {**status, "daemonEndpoints": ends, "nodeInfo": {**info, **(status.get("nodeInfo") or {})}}
+    return {**raw, "spec": with_ranges(given), "status": filled}
+
+
+def _account(raw: Raw, _: Any) -> Raw:
+    """A ServiceAccount knows its secrets by their names alone."""
+    secrets = raw.get("secrets")
+    if not secrets:
+        return raw
+    return {**raw, "secrets": [{"name": each["name"]} if each.get("name") else {} for each in secrets]}
+
+
+def _lease(raw: Raw, _: Any) -> Raw:
+    """A Lease without what only servers that choose among candidates keep."""
+    spec = raw.get("spec") or {}
+    return {**raw, "spec": {name: item for name, item in spec.items() if name not in _CHOOSING}}
+
+
+def _slice(raw: Raw, _: Any) -> Raw:
+    """An EndpointSlice without the words of versions before."""
+    endpoints = [
+        {name: item for name, item in each.items() if name != "deprecatedTopology"}
+        for each in raw.get("endpoints") or ()
+    ]
+    return {**raw, "endpoints": endpoints or None}
 
 
 def _pod_status(new: Raw, old: Raw) -> Raw:
@@ -288,6 +319,9 @@ def _changed_service(new: Raw, old: Raw) -> Raw:
         for name in ("clusterIP", "clusterIPs", *_FAMILIES):
             if not spec.get(name) and name in before:
                 spec[name] = before[name]
+        if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
+            # Who knows one address alone means the first of them.
+            spec["clusterIPs"] = [spec.get("clusterIP"), *(spec.get("clusterIPs") or ())[1:]]
     if spec.get("type") in ("NodePort", "LoadBalancer"):
         spec["ports"] = _with_node_ports(spec.get("ports") or (), before.get("ports") or ())
     return {**new, "spec": spec}
@@ -339,6 +373,9 @@ _CREATE: dict[tuple[str, str], Callable[[Raw, Callable[[int], int]], Raw]] = {
     ("", "Secret"): _new_secret,
     ("", "ResourceQuota"): _with_status,
     ("", "Node"): _node_status,
+    ("", "ServiceAccount"): _account,
+    ("coordination.k8s.io", "Lease"): _lease,
+    ("discovery.k8s.io", "EndpointSlice"): _slice,
     ("autoscaling", "HorizontalPodAutoscaler"): lambda raw, _: {
         **raw,
         "status": {"desiredReplicas": 0, "currentMetrics": None},
@@ -350,4 +387,7 @@ _UPDATE: dict[tuple[str, str], Callable[[Raw, Raw], Raw]] = {
     ("", "Secret"): _changed_secret,
     ("", "Pod"): _changed_pod,
     ("batch", "Job"): lambda new, _: labelled(new),
+    ("", "ServiceAccount"): _account,
+    ("coordination.k8s.io", "Lease"): _lease,
+    ("discovery.k8s.io", "EndpointSlice"): _slice,
 }

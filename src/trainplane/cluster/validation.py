@@ -13,25 +13,28 @@ from trainplane.api.raw import look
 from trainplane.cluster.autoscaler_causes import autoscaler_causes
 from trainplane.cluster.causes import (
     Cause,
+    duplicate,
     forbidden,
     invalid,
     not_supported,
     required,
     too_long,
 )
+from trainplane.cluster.claim_causes import claim_causes
 from trainplane.cluster.endpoint_causes import endpoints_causes, slice_causes
 from trainplane.cluster.env_causes import config_key_faults
 from trainplane.cluster.event_causes import event_causes
-from trainplane.cluster.go_structs import difference
+from trainplane.cluster.go_structs import as_go
 from trainplane.cluster.job_validation import job_causes
 from trainplane.cluster.limit_ranges import limit_range_causes
-from trainplane.cluster.names import key_faults, label_faults, subdomain_faults
+from trainplane.cluster.names import key_faults, label_faults
 from trainplane.cluster.node_causes import node_causes
 from trainplane.cluster.placement_causes import placement_causes
 from trainplane.cluster.pod_security import label_causes
 from trainplane.cluster.pod_validation import pod_causes
 from trainplane.cluster.rbac_causes import rbac_causes
-from trainplane.cluster.selector_causes import selector_causes
+from trainplane.cluster.resource_causes import NEGATIVE, resource_causes
+from trainplane.cluster.resource_names import is_whole, resource_name_faults
 from trainplane.cluster.service_causes import service_causes
 
 Check = Callable[[Raw, Raw | None, str], Iterable[Cause]]
@@ -48,7 +51,6 @@ _SECRET_KEYS = {
 }
 _ACCOUNT = "kubernetes.io/service-account.name"
 _FIXED_DATA = "field is immutable when `immutable` is set"
-_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _SCOPES = (
     *("BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "PriorityClass", "Terminating"),
     "VolumeAttributesClass",
@@ -98,7 +100,7 @@ def _secret(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
     if sum(map(_decoded_size, data.values())) > MEBIBYTE:
         yield too_long("data", MEBIBYTE)
     for name in _SECRET_KEYS.get(kind, ()):
-        if name not in data:
+        if not data.get(name) and (name not in data or kind == "kubernetes.io/ssh-auth"):
             yield required(f"data[{name}]")
         elif kind.startswith("kubernetes.io/docker"):
             yield from _json_causes(data[name], f"data[{name}]")
@@ -133,67 +135,6 @@ def _lease(new: Raw, _: Raw | None, __: str) -> Iterator[Cause]:
         yield invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0")
 
 
-def _claim(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
-    spec = new.get("spec") or {}
-    if subresource == "status":
-        return
-    if old is not None:
-        before, after = (_claim_fixed(each) for each in (old, new))
-        if not before.get("volumeName"):
-            # A volume is found once.
-            after.pop("volumeName", None)
-        if before != after:
-            words = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound"
-            yield forbidden("spec", f"{words} claims\n{difference(before, after, 'ClaimSpec')}")
-        had, has = (look(each, "spec", "resources", "requests", "storage") for each in (old, new))
-        if had is not None and parse(has or 0) < parse(had):
-            yield forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
-    modes = spec.get("accessModes") or ()
-    if not modes:
-        yield required("spec.accessModes", "at least 1 access mode is required")
-    for mode in modes:
-        if mode not in _ACCESS_MODES:
-            yield not_supported("spec.accessModes", mode, _ACCESS_MODES)
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        yield forbidden("spec.accessModes", "may not use ReadWriteOncePod with other access modes")
-    yield from selector_causes(spec.get("selector") or {}, "spec.selector")
-    class_, mode = spec.get("storageClassName"), spec.get("volumeMode")
-    for fault in subdomain_faults(class_) if class_ else ():
-        yield invalid("spec.storageClassName", class_, fault)
-    if mode not in (None, "Block", "Filesystem"):
-        yield not_supported("spec.volumeMode", mode, ("Block", "Filesystem"))
-    attributes = spec.get("volumeAttributesClassName")
-    for fault in subdomain_faults(attributes) if attributes else ():
-        yield invalid("spec.volumeAttributesClassName", attributes, fault)
-    if spec.get("dataSourceRef") is not None:
-        yield from _origin_causes(spec["dataSourceRef"], "spec.dataSourceRef")
-    storage = look(spec, "resources", "requests", "storage")
-    if storage is None:
-        yield required("spec.resources[storage]")
-    elif parse(storage) <= parse(0):
-        yield invalid("spec.resources[storage]", str(storage), "must be greater than zero")
-
-
-def _origin_causes(origin: Raw, at: str) -> Iterator[Cause]:
-    """What is wrong with what a claim is filled from."""
-    kind, group = origin.get("kind") or "", origin.get("apiGroup") or ""
-    for name in ("name", "kind"):
-        if not origin.get(name):
-            yield required(f"{at}.{name}")
-    if not group and kind != "PersistentVolumeClaim":
-        yield invalid(at, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
-    for fault in subdomain_faults(group) if group else ():
-        yield invalid(f"{at}.apiGroup", group, fault)
-
-
-def _claim_fixed(raw: Raw) -> Raw:
-    spec = dict(raw.get("spec") or {})
-    if look(raw, "status", "phase") == "Bound":
-        spec.pop("resources", None)
-        spec.pop("volumeAttributesClassName", None)
-    return spec
-
-
 def _priority_class(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
     name, value = new["metadata"].get("name") or "", new.get("value") or 0
     if old is not None:
@@ -203,7 +144,9 @@ def _priority_class(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
             yield invalid("preemptionPolicy", new.get("preemptionPolicy"), "field is immutable")
         return
     policy = new.get("preemptionPolicy")
-    if policy not in (None, "PreemptLowerPriority", "Never"):
+    if policy == "":
+        yield required("preemptionPolicy")
+    elif policy not in (None, "PreemptLowerPriority", "Never"):
         yield not_supported("preemptionPolicy", policy, ("PreemptLowerPriority", "Never"))
     if name.startswith("system-"):
         if name not in SYSTEM_PRIORITIES:
@@ -226,10 +169,12 @@ def _runtime_class(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
             yield invalid("handler", handler, fault)
     if old is not None and handler != old.get("handler"):
         yield invalid("handler", handler, "field is immutable")
-    for name, amount in (look(new, "overhead", "podFixed") or {}).items():
-        if parse(amount) < parse(0):
-            yield invalid(f"overhead.limits[{name}]", str(amount), "must be greater than or equal to 0")
+    yield from resource_causes({"limits": look(new, "overhead", "podFixed") or {}}, "overhead")
     yield from placement_causes(new.get("scheduling") or {}, "scheduling")
+    tolerations = look(new, "scheduling", "tolerations") or ()
+    for index, each in enumerate(tolerations):
+        if each in tolerations[:index]:
+            yield duplicate(f"scheduling.tolerations[{index}]", as_go(each, "Toleration"))
 
 
 def _quota(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
@@ -240,20 +185,28 @@ def _quota(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
                 if parse(amount) < parse(0):
                     yield invalid(f"status.{part}[{name}]", str(amount), "must be greater than or equal to 0")
         return
-    for name, amount in (spec.get("hard") or {}).items():
+    hard = spec.get("hard") or {}
+    for name, amount in hard.items():
         at = f"spec.hard[{name}]"
-        if not _is_counted(name):
-            yield invalid(at, name, "must be a standard resource type or fully qualified")
+        for fault in resource_name_faults(name):
+            yield invalid(at, name, fault)
+        if "/" not in name and not _is_counted(name):
             yield invalid(at, name, "must be a standard resource for quota")
-        elif parse(amount) < parse(0):
-            yield invalid(at, str(amount), "must be greater than or equal to 0")
-        elif (name in _WHOLE or name.startswith("count/")) and parse(amount).nano % 10**9:
+        if parse(amount) < parse(0):
+            yield invalid(at, str(amount), NEGATIVE)
+        if is_whole(name) and parse(amount).nano % 10**9:
             yield invalid(at, str(parse(amount)), "must be an integer")
-    yield from _scope_causes(look(spec, "scopeSelector", "matchExpressions") or ())
+    selected = look(spec, "scopeSelector", "matchExpressions") or ()
+    yield from _scope_causes(selected)
+    known = [scope for each in selected if (scope := each.get("scopeName")) in _SCOPES]
+    if not all(_is_limited(name, scope) for scope in known for name in hard):
+        shown = {"MatchExpressions": as_go(selected, "ScopeRequirement")}
+        at = "spec.scopeSelector.matchExpressions"
+        yield invalid(at, shown, "unsupported scope applied to resource")
     scopes = spec.get("scopes") or []
     if any(scope not in _SCOPES for scope in scopes):
         yield invalid("spec.scopes", scopes, "unsupported scope")
-    elif "BestEffort" in scopes and any(name != "pods" for name in spec.get("hard") or {}):
+    elif not all(_is_limited(name, scope) for scope in scopes for name in hard):
         yield invalid("spec.scopes", scopes, "unsupported scope applied to resource")
     elif any(set(pair) <= set(scopes) for pair in _CONFLICTING):
         yield invalid("spec.scopes", scopes, "conflicting scopes")
@@ -274,15 +227,6 @@ def _scope_causes(expressions: Iterable[Raw]) -> Iterator[Cause]:
             yield invalid(f"{at}.operator", operator, "not a valid selector operator")
 
 
-_WHOLE = (
-    "configmaps",
-    "persistentvolumeclaims",
-    "pods",
-    "replicationcontrollers",
-    "resourcequotas",
-    "secrets",
-    "services",
-)
 _CONFLICTING = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _COUNTED = (
     *("configmaps", "cpu", "ephemeral-storage", "limits.cpu", "limits.ephemeral-storage", "limits.memory", "memory"),
@@ -290,6 +234,16 @@ _COUNTED = (
     *("requests.memory", "requests.storage", "resourcequotas", "secrets", "services", "services.loadbalancers"),
     "services.nodeports",
 )
+
+
+_OF_PODS = ("pods", *(f"{side}{name}" for side in ("", "limits.", "requests.") for name in ("cpu", "memory")))
+
+
+def _is_limited(name: str, scope: str) -> bool:
+    """Whether what a scope picks out has the resource; vendors' are nobody's business."""
+    if scope == "BestEffort":
+        return name == "pods"
+    return "/" in name or name in _OF_PODS or scope == "VolumeAttributesClass"
 
 
 def _is_counted(name: str) -> bool:
@@ -318,7 +272,7 @@ _CHECKS: dict[tuple[str, str], Check] = {
     ("", "LimitRange"): limit_range_causes,
     ("", "Namespace"): _namespace,
     ("", "Node"): node_causes,
-    ("", "PersistentVolumeClaim"): _claim,
+    ("", "PersistentVolumeClaim"): claim_causes,
     ("", "Pod"): pod_causes,
     ("", "ResourceQuota"): _quota,
     ("", "Secret"): _secret,

@@ -1,18 +1,24 @@
 """What the API server refuses in the volumes of pods."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from trainplane.api.quantity import QuantityError, parse
-from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
+from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required, too_long
+from trainplane.cluster.claim_causes import claim_spec_causes
+from trainplane.cluster.disk_causes import DISKS, name_causes
 from trainplane.cluster.env_causes import field_causes, share_causes
-from trainplane.cluster.names import label_faults, subdomain_faults
+from trainplane.cluster.names import label_faults, map_causes, subdomain_faults
 from trainplane.cluster.paths import file_faults
 
 _MODES = "must be a number between 0 and 0777 (octal), both inclusive"
 _HOST_TYPES = (*("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"),)
 _SHORTEST_TOKEN = 600
+_LONGEST_TOKEN = 2**32
+_LONGEST_DRIVER = 63
 _PROJECTED = ("configMap", "downwardAPI", "secret", "serviceAccountToken")
+_FILES = {"configMap": "ConfigMap", "downwardAPI": "DownwardAPI", "secret": "Secret"}
 Source = Mapping[str, Any]
 
 
@@ -33,6 +39,7 @@ def _causes_of_one(volume: Source, at: str, seen: Mapping[str, Source]) -> Itera
     for kind, check in _SOURCES.items():
         if isinstance(volume.get(kind), Mapping):
             yield from check(volume[kind], f"{at}.{kind}")
+    yield from name_causes(volume, f"{at}.name")
     if not name:
         yield required(f"{at}.name")
     elif faults := list(label_faults(name)):
@@ -48,6 +55,20 @@ def volume_warnings(volumes: Iterable[Source]) -> Iterator[str]:
         sources = (volume.get("projected") or {}).get("sources") or ()
         if any(not any(source.get(kind) is not None for kind in _PROJECTED) for source in sources):
             yield f'volume "{volume.get("name")}" (Projected) has no sources provided'
+        for kind, word in _FILES.items():
+            source = volume.get(kind) or {}
+            about = source.get("secretName" if kind == "secret" else "name")
+            shown = f'{word} "{about}"' if about else word
+            for before, path in _overlaps([item.get("path") or "" for item in source.get("items") or ()]):
+                yield f'volume "{volume.get("name")}" ({shown}): overlapping paths: "{path}" with "{before}"'
+
+
+def _overlaps(paths: list[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of paths of which one is the other, or lies below it."""
+    ordered = sorted(path.rstrip("/") for path in paths)
+    for before, path in pairwise(ordered):
+        if before and (path == before or path.startswith(f"{before}/")):
+            yield before, path
 
 
 def _empty_dir(source: Source, at: str) -> Iterator[Cause]:
@@ -120,7 +141,9 @@ def _downward_items(source: Source, at: str) -> Iterator[Cause]:
             yield required(f"{at}.path")
         for fault in file_faults(path):
             yield invalid(f"{at}.path", path, fault)
-        if item.get("fieldRef") is None and item.get("resourceFieldRef") is None:
+        if item.get("fieldRef") is not None and item.get("resourceFieldRef") is not None:
+            yield invalid(at, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
+        elif item.get("fieldRef") is None and item.get("resourceFieldRef") is None:
             yield required(at, "one of fieldRef and resourceFieldRef is required")
         if item.get("fieldRef") is not None:
             yield from field_causes(item["fieldRef"], f"{at}.fieldRef", files=True)
@@ -133,6 +156,8 @@ def _projected(source: Source, at: str) -> Iterator[Cause]:
     yield from _mode(source, at)
     taken: set[str] = set()
     for index, each in enumerate(source.get("sources") or ()):
+        for _ in [name for name in each if each[name] is not None][1:]:
+            yield forbidden(f"{at}.sources[{index}]", "may not specify more than 1 volume type per source")
         for path, about in _paths(each):
             if path in taken:
                 yield invalid(at, about, "conflicting duplicate paths")
@@ -152,6 +177,8 @@ def _token(token: Source, at: str, *, whole: str) -> Iterator[Cause]:
     seconds, path = token.get("expirationSeconds"), token.get("path") or ""
     if seconds is not None and seconds < _SHORTEST_TOKEN:
         yield invalid(f"{at}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
+    if seconds is not None and seconds > _LONGEST_TOKEN:
+        yield invalid(f"{at}.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
     if not path:
         yield required(f"{whole}.path")
     for fault in file_faults(path):
@@ -184,8 +211,13 @@ def _csi(source: Source, at: str) -> Iterator[Cause]:
         yield required(f"{at}.driver")
     for fault in subdomain_faults(driver.lower()) if driver else ():
         yield invalid(f"{at}.driver", driver, fault)
+    if len(driver.encode()) > _LONGEST_DRIVER:
+        yield too_long(f"{at}.driver", _LONGEST_DRIVER)
     if secret is not None and not secret.get("name"):
         yield required(f"{at}.nodePublishSecretRef.name")
+    elif secret is not None:
+        for fault in subdomain_faults(secret["name"]):
+            yield invalid(f"{at}.name", secret["name"], fault)
 
 
 def _image(source: Source, at: str) -> Iterator[Cause]:
@@ -201,50 +233,22 @@ def _ephemeral(source: Source, at: str) -> Iterator[Cause]:
     if template is None:
         yield required(f"{at}.volumeClaimTemplate")
         return
-    spec, where = template.get("spec") or {}, f"{at}.volumeClaimTemplate.spec"
-    if not spec.get("accessModes"):
-        yield required(f"{where}.accessModes", "at least 1 access mode is required")
-    if not ((spec.get("resources") or {}).get("requests") or {}).get("storage"):
-        yield required(f"{where}.resources[storage]")
-
-
-def _needing(*names: str, at: str = "") -> Callable[[Source, str], Iterator[Cause]]:
-    """A check of a source that only the fields are looked at which it must have."""
-
-    def check(source: Source, where: str) -> Iterator[Cause]:
-        place = f"{where.rpartition('.')[0]}.{at}" if at else where
-        for name in names:
-            if not source.get(name):
-                yield required(f"{place}.{name}")
-
-    return check
+    metadata, where = template.get("metadata") or {}, f"{at}.volumeClaimTemplate"
+    yield from map_causes(metadata, f"{where}.metadata")
+    yield from claim_spec_causes(template.get("spec") or {}, f"{where}.spec")
 
 
 _SOURCES: dict[str, Callable[[Source, str], Iterator[Cause]]] = {
     "configMap": _config_map,
+    "csi": _csi,
     "downwardAPI": _downward,
     "emptyDir": _empty_dir,
+    "ephemeral": _ephemeral,
     "hostPath": _host_path,
+    "image": _image,
     "nfs": _nfs,
     "persistentVolumeClaim": _claim,
     "projected": _projected,
     "secret": _secret,
-    "awsElasticBlockStore": _needing("volumeID"),
-    "azureFile": _needing("secretName", "shareName"),
-    "cephfs": _needing("monitors"),
-    "cinder": _needing("volumeID"),
-    "csi": _csi,
-    "ephemeral": _ephemeral,
-    "flexVolume": _needing("driver"),
-    "gcePersistentDisk": _needing("pdName", at="persistentDisk"),
-    "gitRepo": _needing("repository"),
-    "glusterfs": _needing("endpoints", "path"),
-    "image": _image,
-    "iscsi": _needing("targetPortal", "iqn"),
-    "photonPersistentDisk": _needing("pdID"),
-    "portworxVolume": _needing("volumeID"),
-    "rbd": _needing("monitors", "image"),
-    "scaleIO": _needing("gateway", "system", "volumeName"),
-    "storageos": _needing("volumeName"),
-    "vsphereVolume": _needing("volumePath"),
+    **DISKS,
 }

@@ -1,5 +1,6 @@
 """What an API server warns of in objects of built-in kinds that it takes: what is deprecated, useless or surprising."""
 
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -7,8 +8,9 @@ from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import parse
 from trainplane.api.raw import look
+from trainplane.cluster.addresses import address_faults, read_address
 from trainplane.cluster.armor import ARMOR, armor_warnings
-from trainplane.cluster.names import is_label, label_faults
+from trainplane.cluster.names import is_label, label_faults, value_faults
 from trainplane.cluster.volume_causes import volume_warnings
 
 _LABELS = {
@@ -29,6 +31,7 @@ _NO_USE = {
 }
 """Annotations that nobody reads: since when, and the field that took their place."""
 _SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
+_TLS = "kubernetes.io/tls"
 _NO_POD = "a null labelSelector results in matching no pod"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -131,6 +134,10 @@ def _affinity(affinity: Part, at: str) -> Iterator[str]:
         for index, each in enumerate(term.get("matchExpressions") or ()):
             if each.get("key") in _LABELS:
                 yield f"{where}.matchExpressions[{index}].key: {each['key']} is {_renamed(each['key'])}"
+            for number, value in enumerate(each.get("values") or ()):
+                for fault in value_faults(value):
+                    # Where nodes are only preferred, a value that no label can have is not refused.
+                    yield f"{where}.matchExpressions[{index}].values[{number}]: {value} is invalid, {fault}"
     for side in ("podAffinity", "podAntiAffinity"):
         pods = affinity.get(side) or {}
         for index, term in enumerate(pods.get(_REQUIRED) or ()):
@@ -157,6 +164,9 @@ def _volumes(volumes: Any, at: str) -> Iterator[str]:
         for kind, words in _VOLUMES.items():
             if volume.get(kind) is not None or volume.get(kind.lower()) is not None:
                 yield f"{at}[{index}].{kind}: {words}"
+        claim = look(volume, "ephemeral", "volumeClaimTemplate", "spec", "resources", "requests") or {}
+        where = f"{at}[{index}].ephemeral.volumeClaimTemplate.spec.resources.requests"
+        yield from _fractions(claim, where, ("storage",))
     yield from volume_warnings(volumes)
 
 
@@ -174,6 +184,10 @@ def _container(container: Part, at: str, taken: dict[tuple[Any, ...], list[str]]
             yield from _fractions(amounts, f"{at}.resources.{part}", _BYTES)
     for index, port in enumerate(container.get("ports") or ()):
         where = f"{at}.ports[{index}]"
+        if port.get("hostIP") and not port.get("hostPort"):
+            shown = f"{{Name:{port.get('name') or ''} HostPort:0 ContainerPort:{port.get('containerPort')}"
+            shown += f" Protocol:{port.get('protocol', 'TCP')} HostIP:{port['hostIP']}}}"
+            yield f"{where}: hostIP set without hostPort: {shown}"
         key = (port.get("containerPort"), port.get("protocol", "TCP"), port.get("hostPort"))
         for before in taken.setdefault(key, []):
             yield f"{where}: duplicate port definition with {before}"
@@ -188,6 +202,14 @@ def _fractions(amounts: Part, at: str, names: tuple[str, ...]) -> Iterator[str]:
 
 
 def _service(new: Raw) -> Iterator[str]:
+    if look(new, "spec", "externalIPs"):
+        yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+    if look(new, "spec", "trafficDistribution") == "PreferClose":
+        yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
+    address = look(new, "spec", "loadBalancerIP") or ""
+    if (found := read_address(address)) and any(address_faults(address)):
+        usual = getattr(found, "ipv4_mapped", None) or found
+        yield f'spec.loadBalancerIP: non-standard IP address "{address}" is invalid: use "{usual}"'
     if look(new, "spec", "externalName") and look(new, "spec", "type") != "ExternalName":
         yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
 
@@ -203,7 +225,8 @@ def _claim(new: Raw) -> Iterator[str]:
     key = "volume.beta.kubernetes.io/storage-class"
     if key in (new["metadata"].get("annotations") or {}):
         yield f'metadata.annotations[{key}]: deprecated since v1.8; use "storageClassName" attribute instead'
-    yield from _fractions(look(new, "spec", "resources", "requests") or {}, "spec.resources.requests", ("storage",))
+    for side in ("requests", "limits"):
+        yield from _fractions(look(new, "spec", "resources", side) or {}, f"spec.resources.{side}", ("storage",))
 
 
 def _runtime_class(new: Raw) -> Iterator[str]:
@@ -212,10 +235,25 @@ def _runtime_class(new: Raw) -> Iterator[str]:
             yield f"scheduling.nodeSelector: {_renamed(label)}"
 
 
+def _slice(new: Raw) -> Iterator[str]:
+    if new.get("addressType") == "FQDN":
+        yield "spec.addressType: FQDN endpoints are deprecated"
+
+
+def _secret(new: Raw) -> Iterator[str]:
+    data = new.get("data") or {}
+    for name, word in (("tls.crt", "certificate"), ("tls.key", "key")) if new.get("type") == _TLS else ():
+        if b"-----BEGIN" not in b64decode(data.get(name) or ""):
+            yield f"tls: failed to find any PEM data in {word} input"
+            return
+
+
 _KINDS: dict[tuple[str, str], Callable[[Raw], Iterator[str]]] = {
     ("", "PersistentVolumeClaim"): _claim,
     ("", "Pod"): _pod,
+    ("", "Secret"): _secret,
     ("", "Service"): _service,
+    ("discovery.k8s.io", "EndpointSlice"): _slice,
     ("", "ServiceAccount"): _account,
     ("batch", "Job"): _job,
     ("node.k8s.io", "RuntimeClass"): _runtime_class,

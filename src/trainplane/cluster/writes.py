@@ -60,7 +60,7 @@ class Writes:
         """Make a new object."""
         raw, notes = _received(typed(sent, call.asked, data=data), call)
         metadata = as_object(raw.get("metadata"))
-        if raw.get("metadata") and not metadata and not resource_of(call.row).custom:
+        if not isinstance(raw.get("metadata"), dict | None) and not resource_of(call.row).custom:
             kind, word = call.row.kind, json_word(raw["metadata"])
             words = f"json: cannot unmarshal {word} into Go struct field {kind}.metadata of type v1.ObjectMeta"
             raise BadRequest(f'{kind} in version "{call.row.version}" cannot be handled as a {kind}: {words}')
@@ -111,8 +111,7 @@ class Writes:
         new = {**made, "metadata": metadata}
         new = signed(admitted(new, None, ground=ground, row=row), None, resource=row.resource, user=call.user)
         new = self._defaulted(row, new, None)
-        if metadata.get("name"):
-            new = prepared(new, row, place=ground.place)
+        new = prepared(new, row, place=ground.place)
         warnings = self._judge(call, new, None)
         ground.check_grant(call.user, new)
         return read_back(new, row), warnings
