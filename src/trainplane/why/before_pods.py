@@ -21,6 +21,8 @@ from trainplane.why.scene import PATIENCE, Scene, began, condition, seen, stage,
 from trainplane.why.sentence import counted, is_or_are, listed, quoted
 
 LONG = f"{int(PATIENCE.total_seconds())} s"
+COLLECTORS = ("foregroundDeletion", "orphan")
+"""The finalizers of garbage collection, which lifts them by itself."""
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _QUOTA = re.compile(
     r"exceeded quota: (?P<name>[^,]+), requested: (?P<asked>.+), used: (?P<used>.+), limited: (?P<hard>.+)"
@@ -35,13 +37,20 @@ def being_deleted(scene: Scene) -> Cause | None:
     when = scene.job["metadata"].get("deletionTimestamp")
     if not when:
         return None
-    held = listed(scene.job["metadata"].get("finalizers") or ())
+    finalizers = scene.job["metadata"].get("finalizers") or ()
+    held, others = listed(finalizers), listed(one for one in finalizers if one not in COLLECTORS)
+    todo = (
+        "wait until its pods have ended; where they do not, see that their node answers: "
+        f"trainplane get pods --job {scene.name} -n {scene.namespace}"
+    )
+    if others and not scene.pods:
+        lift = f"kubectl edit trainjob {scene.name} -n {scene.namespace}"
+        todo = f"whoever put {others} there must lift it; see that this controller runs, or lift it by hand: {lift}"
     left = f", and {counted(len(scene.pods), 'pod')} of it {is_or_are(len(scene.pods))} still there" * bool(scene.pods)
     return Cause(
         "BeingDeleted",
         f"the job {scene.name} is being deleted{left}" + (f"; it is held by {held}" if held else ""),
-        "wait until its pods have ended; where they do not, see that their node answers: "
-        f"trainplane get pods --job {scene.name} -n {scene.namespace}",
+        todo,
         time_of(when),
         (Ref.of(scene.job),),
     )
@@ -236,7 +245,7 @@ def pod_security(scene: Scene) -> Cause | None:
             return Cause(
                 "PodSecurity",
                 f"the namespace {scene.namespace} allows pods of the level {found['level']} and no more, and those of "
-                f"{stage(raw)} ask for it: {quoted(found['what'])}",
+                f"{stage(raw)} ask for more: {quoted(found['what'])}",
                 f"ask for less in the runtime, or have an administrator allow it: kubectl label namespace "
                 f"{scene.namespace} pod-security.kubernetes.io/enforce=privileged",
                 began(event),
