@@ -145,7 +145,7 @@ def test_a_port_that_is_taken_is_named(clusters: Clusters) -> None:
 
 
 def test_it_is_found_at_the_same_port_again_unless_another_has_it(clusters: Clusters) -> None:
-    clusters.up()
+    clusters.up("--port", str(_quiet_port()))
     server = clusters.state()["server"]
     clusters.run("down")
     clusters.up()
