@@ -17,5 +17,8 @@ def condition(status: Mapping[str, Any] | None, type_: str) -> Raw | None:
 
 def is_true(status: Mapping[str, Any] | None, type_: str) -> bool:
     """Whether the condition is there and True."""
+    # Asked of objects that have no condition yet more often than of all others.
+    if not status or not status.get("conditions"):
+        return False
     found = condition(status, type_)
     return found is not None and found.get("status") == "True"

@@ -101,7 +101,7 @@ def always(value: str) -> str:
 
 def micro_time(time: datetime) -> str:
     """The time as MicroTime has it: 2026-01-31T12:00:00.000000Z."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return time.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def read(raw: Mapping[str, Any], type_: type[T]) -> T:

@@ -34,10 +34,10 @@ class Endings:
 
 
 @contextmanager
-def rarely() -> Iterator[None]:
+def rarely(thresholds: tuple[int, int, int] = RARELY) -> Iterator[None]:
     """Look rarely as long as the context lasts: objects of an API are trees, and a third of a write went into this."""
     before = gc.get_threshold()
-    gc.set_threshold(*RARELY)
+    gc.set_threshold(*thresholds)
     try:
         yield
     finally:

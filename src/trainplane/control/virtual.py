@@ -12,6 +12,10 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 """What the clock shows when a virtual loop begins."""
 
 
+_OWN = 1
+"""How many files a loop has open for itself: it is woken through it."""
+
+
 class Stuck(RuntimeError):
     """Everybody waits for somebody else, and no time that passes will change it."""
 
@@ -28,6 +32,9 @@ class _Impatient(selectors.SelectSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """What is ready now; where nothing is, the time has come that was waited for."""
+        if timeout == 0 and len(self.get_map()) <= _OWN:
+            # Somebody has something to do, and nothing can come from outside but a wish to be woken.
+            return []
         ready = super().select(0)
         if not ready:
             if timeout is None:

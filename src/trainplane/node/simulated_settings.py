@@ -41,9 +41,10 @@ def needs(pod: Raw) -> Iterator[tuple[str, str, str]]:
                 given = one.get(part)
                 if given and not given.get("optional"):
                     yield kind, str(given["name"]), ""
-        for part, kind in _SOURCES:
-            for one in container.get("env") or ():
-                given = look(one, "valueFrom", part)
+        sources = [one["valueFrom"] for one in container.get("env") or () if one.get("valueFrom")]
+        for part, kind in _SOURCES if sources else ():
+            for one in sources:
+                given = one.get(part)
                 if given and not given.get("optional"):
                     yield kind, str(given["name"]), str(given["key"])
 
