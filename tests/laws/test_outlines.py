@@ -14,7 +14,8 @@ from trainplane.cluster.api import MANAGER
 from trainplane.cluster.defaults import defaulted
 from trainplane.cluster.errors import BadRequest
 from trainplane.cluster.ground import Call
-from trainplane.cluster.outlines import Memo, outline, placed_outline
+from trainplane.cluster.memo import Memo
+from trainplane.cluster.outlines import outline, placed_outline
 from trainplane.cluster.pod_specs import note_owned, owned_before, owned_key, remembered
 from trainplane.cluster.pod_validation import fresh_causes, spec_causes
 from trainplane.cluster.reading import read

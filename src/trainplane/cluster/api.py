@@ -136,8 +136,11 @@ class Api:
 
     async def set_status(self, ref: Ref, status: Raw, *, uid: str = "") -> Raw:
         """Make this the object's status; with a uid, only on the object that has it."""
-        operations = [{"op": "add", "path": "/status", "value": status}]
-        return await self.patch(ref, Patch.json(operations), uid=uid, subresource="status")
+        call = self._call(ref, subresource="status")
+        if call.through or not isinstance(status, dict):
+            operations = [{"op": "add", "path": "/status", "value": status}]
+            return await self.patch(ref, Patch.json(operations), uid=uid, subresource="status")
+        return (await self.writes.set_status(call, status, uid=uid)).object
 
     async def bind(self, pod: Ref, node: str) -> None:
         """Place a pod on a node."""

@@ -130,6 +130,8 @@ def is_reset(entries: Any, *, custom: bool) -> bool:
 
 def capped(managed: Managed) -> Managed:
     """The managers with the oldest updates gathered under one name, where more than ten have updated the object."""
+    if len(managed) <= MAX_UPDATE_MANAGERS:
+        return managed
     updaters = sorted(
         (manager for manager in managed if manager.operation == UPDATE), key=lambda who: (managed[who].time, who)
     )

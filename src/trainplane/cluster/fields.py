@@ -188,12 +188,12 @@ def show(step: str) -> str:
 
 def ordered(fields: Fields) -> Fields:
     """The same set with its steps in order, as the API server writes it."""
-    return _read(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS))
+    return tree(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS))
 
 
 @lru_cache(maxsize=512)
-def _read(text: bytes) -> Fields:
-    # Objects that are made alike have the same fields, so they share one tree.
+def tree(text: bytes) -> Fields:
+    """The set that some JSON stands for: objects that are made alike have the same fields, so they share one tree."""
     fields: Fields = orjson.loads(text)
     return fields
 

@@ -9,11 +9,11 @@ import msgspec
 import orjson
 
 from trainplane.api.meta import Raw
+from trainplane.cluster.decoded import DECODED
 
 # Nobody can have written it into an object beforehand, so that it is found exactly once.
 _MARK = os.urandom(16).hex()
 _MARK_BYTES = _MARK.encode()
-_DECODED = 1 << 19
 
 
 class Key(NamedTuple):
@@ -45,7 +45,7 @@ class Body(msgspec.Struct, frozen=True, gc=False):
         """The JSON of the object at that revision; whoever asks for it decoded next gets what was encoded."""
         value = b"%b%d%b" % (self.head, revision, self.tail)
         metadata = {**self.object["metadata"], "resourceVersion": str(revision)}
-        _DECODED_LATELY.put(value, {**self.object, "metadata": metadata})
+        DECODED.put(value, {**self.object, "metadata": metadata})
         return value
 
 
@@ -73,51 +73,18 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
     @property
     def object(self) -> Raw:
         """The decoded object; it is shared with others who ask, so it must not be changed."""
-        return _DECODED_LATELY.get(self.value)
-
-
-class _Decoded:
-    """Objects that were decoded, or encoded, a short time ago: others will ask for them soon.
-
-    Decoded objects are ten times as large as their text, so only those in the news are worth keeping: of twice `most`
-    bytes of text. They go by the identity of their text, which is kept beside them: to hash it takes as long as
-    to write it.
-    """
-
-    def __init__(self) -> None:
-        self.most = _DECODED
-        self._new: dict[int, tuple[bytes, Raw]] = {}
-        self._older: dict[int, tuple[bytes, Raw]] = {}
-        self._size = 0
-
-    def get(self, value: bytes) -> Raw:
-        """The object that some JSON stands for."""
-        found = self._new.get(id(value))
-        if found is None:
-            found = self._older.get(id(value)) or (value, orjson.loads(value))
-            self.put(*found)
-        return found[1]
-
-    def put(self, value: bytes, obj: Raw) -> None:
-        """Let `obj` be what the JSON stands for."""
-        if self._size > self.most:
-            self._older, self._new, self._size = self._new, {}, 0
-        self._new[id(value)] = value, obj
-        self._size += len(value)
-
-
-_DECODED_LATELY = _Decoded()
+        return DECODED.get(self.value)
 
 
 @contextmanager
 def decoded(most: int) -> Iterator[None]:
     """Keep objects of twice so many bytes of text decoded as long as the context lasts: where nothing waits for a disk
     or for anybody's request, a sixth of a write went into reading again what was written a moment ago."""
-    before, _DECODED_LATELY.most = _DECODED_LATELY.most, most
+    before, DECODED.most = DECODED.most, most
     try:
         yield
     finally:
-        _DECODED_LATELY.most = before
+        DECODED.most = before
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):

@@ -4,14 +4,15 @@ The pods of a Job are alike but for the values of their variables, their hostnam
 volume of their token. Whatever looks at none of these comes out alike for all specs that have one outline.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from operator import itemgetter
-from typing import Any, Generic, TypeGuard, TypeVar
+from typing import Any, TypeGuard
 
 import orjson
 
 from trainplane.api.meta import Raw
 from trainplane.cluster.causes import Cause
+from trainplane.cluster.memo import Memo
 from trainplane.cluster.names import SUFFIX_CHARACTERS, is_label
 from trainplane.cluster.pod_accounts import VOLUME_PREFIX
 
@@ -24,30 +25,6 @@ _AS_SENT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 _MARK = b"~"
 _LETTERS = frozenset(SUFFIX_CHARACTERS)
 _TOKEN = len(VOLUME_PREFIX) + 5
-
-T = TypeVar("T")
-
-
-class Memo(Generic[T]):
-    """What was worked out lately: the newest, at least `most` of them and at most twice as many."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._new: dict[Hashable, T] = {}
-        self._older: dict[Hashable, T] = {}
-
-    def get(self, key: Hashable) -> T | None:
-        """What was put there, if it is remembered."""
-        found = self._new.get(key)
-        if found is None and (found := self._older.get(key)) is not None:
-            self.put(key, found)
-        return found
-
-    def put(self, key: Hashable, value: T) -> None:
-        """Remember something; it is shared by all who ask, so it must be nothing that can be changed."""
-        if len(self._new) >= self._most:
-            self._older, self._new = self._new, {}
-        self._new[key] = value
 
 
 def outline(spec: Raw) -> bytes | None:

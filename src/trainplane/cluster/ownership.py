@@ -5,7 +5,7 @@ and calls these before admission changes anything, because what admission adds i
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -158,7 +158,7 @@ def same_but_for_times(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """Whether a write would change nothing but the times in managedFields: such a write is left out."""
     if any(name != "metadata" and item is not old.get(name) and item != old.get(name) for name, item in new.items()):
         return False
-    return same(with_entries(old, _timeless(entries_of(old))), with_entries(new, _timeless(entries_of(new))))
+    return same(_timeless(old), _timeless(new))
 
 
 class _Apply:
@@ -195,7 +195,7 @@ class _Apply:
         conflicts = _conflicts(managed, change, who)
         if conflicts and not force:
             raise ApplyConflict([(str(other), [shown(way) for way in paths(conflicts[other])]) for other in conflicts])
-        managed = _left(managed, change, who)
+        managed = _left(managed, change.taken, change.removed, who=who)
         if not same(self._live, new):
             managed[who] = Owned(fields, version, stamp(self._now))
         return new, _stripped(managed, who)
@@ -256,14 +256,30 @@ def _updated(
     now: datetime,
 ) -> Managed:
     """The managers after `who` made `old` into `new`."""
-    before, after = with_entries(_over(blank, old or {}), None), with_entries(_over(blank, new), None)
+    before, after = _apart(old or {}, new, blank)
     change = _noticed(difference_of(before, after, schema), ignored)
-    left = _left(managed, change, None)
-    taken = difference(change.taken, _STRIPPED)
+    taken = change.taken
+    left = _left(managed, taken, change.removed, who=None)
+    taken = difference(taken, _STRIPPED)
     if taken:
         mine = left[who].fields if who in left else {}
         left[who] = Owned(union(taken, mine), new.get("apiVersion", ""), stamp(now))
     return left
+
+
+def _apart(old: Mapping[str, Any], new: Mapping[str, Any], blank: Raw) -> tuple[Raw, Raw]:
+    """Two objects with what all of their kind have, and without what they share: that does not differ."""
+    before = {name: item for name, item in old.items() if new.get(name, blank) is not item}
+    after = {name: item for name, item in new.items() if old.get(name, blank) is not item}
+    was, now = as_object(before.get("metadata")), as_object(after.get("metadata"))
+    before["metadata"] = _except(was, [name for name, item in was.items() if now.get(name) is item])
+    after["metadata"] = _except(now, [name for name, item in now.items() if was.get(name) is item])
+    blank = {name: item for name, item in blank.items() if name in before or name in after}
+    return with_entries(_over(blank, before), None), with_entries(_over(blank, after), None)
+
+
+def _except(raw: Mapping[str, Any], names: Container[str]) -> Raw:
+    return {name: item for name, item in raw.items() if name not in names}
 
 
 def _over(blank: Raw, raw: Mapping[str, Any]) -> Raw:
@@ -287,9 +303,8 @@ def _conflicts(managed: Managed, change: Difference, who: Manager) -> dict[Manag
     return {other: lost[other] for other in sorted(lost) if lost[other]}
 
 
-def _left(managed: Managed, change: Difference, who: Manager | None) -> Managed:
-    """What everybody but `who` still owns after a change, and `who` less what is gone."""
-    gone, taken = change.removed, change.taken
+def _left(managed: Managed, taken: Fields, gone: Fields, *, who: Manager | None) -> Managed:
+    """What everybody still owns after a change; `who` made it, and loses nothing."""
     left: Managed = {}
     for manager, owned in managed.items():
         fields = owned.fields if manager == who else difference(owned.fields, taken)
@@ -318,5 +333,10 @@ def _last_applied(patch: Mapping[str, Any]) -> str:
     return text if len(text.encode()) <= MAX_ANNOTATIONS else ""
 
 
-def _timeless(entries: list[Raw] | None) -> list[Raw]:
-    return [{name: item for name, item in entry.items() if name != "time"} for entry in entries or ()]
+def _timeless(raw: Mapping[str, Any]) -> Raw:
+    """The object without its version and without the times in its managedFields."""
+    metadata = {
+        name: item for name, item in raw["metadata"].items() if name not in ("resourceVersion", "managedFields")
+    }
+    entries = [{name: item for name, item in each.items() if name != "time"} for each in entries_of(raw) or ()]
+    return {**raw, "metadata": {**metadata, "managedFields": entries}}

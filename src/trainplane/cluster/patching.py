@@ -36,6 +36,12 @@ def patched(old: Raw, form: str, patch: Any, *, type_: type[Wire]) -> tuple[Raw,
     return (old, patch) if patch is None else (_strategic(old, patch, type_), patch)
 
 
+def with_status(old: Raw, status: Raw) -> tuple[Raw, Any]:
+    """The object with another status, as `patched` makes it of a JSON patch that adds one."""
+    made = {**old, "status": status}
+    return made, partial(_text, made, {"status": {}})
+
+
 _METADATA = (
     *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
     *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),

@@ -7,7 +7,8 @@ import orjson
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.cluster.fields import Fields
-from trainplane.cluster.outlines import CONTAINERS, Memo, has_variables, names_in, outline
+from trainplane.cluster.memo import Memo
+from trainplane.cluster.outlines import CONTAINERS, has_variables, names_in, outline
 
 _KNOWN = 128
 _READ: Memo[bytes] = Memo(_KNOWN)

@@ -27,6 +27,7 @@ MAX_DEPTH = 200
 _QUANTITY_RULE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 _RANGES = {"int32": 2**31, "int64": 2**63}
+_MICRO = frozenset(["renewTime", "acquireTime", "eventTime", "lastObservedTime"])
 _NOTHING: Raw = {}
 _UNKNOWN = (None, None)
 
@@ -193,8 +194,12 @@ class _BuiltIn:
                 continue
             if item is None:
                 continue
+            was = before.get(name)
+            if was is item:
+                kept[name] = item
+                continue
             self.path.append(name)
-            found = self._value(item, child, before.get(name))
+            found = self._value(item, child, was)
             self.path.pop()
             if found or name in required or not self._is_left_out(name, found, child):
                 kept[name] = found
@@ -281,11 +286,8 @@ class _BuiltIn:
             except (binascii.Error, ValueError):
                 raise WrongShape(f"illegal base64 data at input byte {_bad_byte(value)}") from None
         elif form == "date-time":
-            return _time(value, micro=self._is_micro())
+            return _time(value, micro=self.path[-1] in _MICRO)
         return value
-
-    def _is_micro(self) -> bool:
-        return self.path[-1:] in (["renewTime"], ["acquireTime"], ["eventTime"], ["lastObservedTime"])
 
     def _int_or_string(self, value: Any, schema: Schema) -> Any:
         if "pattern" not in schema:

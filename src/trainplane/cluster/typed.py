@@ -4,7 +4,7 @@ Objects and lists with keys are taken apart; scalars, and what the schema calls 
 What has another shape than its schema says is taken whole too: `mistakes` says so where that matters.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -238,19 +238,20 @@ def _flat(names: tuple[str, ...]) -> Fields:
 _Nodes = tuple[Fields | None, Fields | None, Fields | None]
 
 
+_SAME: _Nodes = (None, None, None)
+
+
 def _differ(old: Any, new: Any, schema: Schema) -> _Nodes:
     """The nodes of what was added, removed and modified."""
     if old is new:
-        return None, None, None
+        return _SAME
     if _is_open(schema, new if new is not None else old) and (old or new):
         if (old is None or isinstance(old, _OBJECT)) and (new is None or isinstance(new, _OBJECT)):
-            return _differ_each(
-                old or _NOTHING, new or _NOTHING, step=field, child=lambda name: below(schema, name) or _NOTHING
-            )
+            return _differ_objects(old or _NOTHING, new or _NOTHING, schema)
     elif is_keyed(schema) and (old or new) and isinstance(old, list | None) and isinstance(new, list | None):
         return _differ_lists(old or [], new or [], schema)
     if same(old, new):
-        return None, None, None
+        return _SAME
     return _inside(new, schema), _inside(old, schema), {}
 
 
@@ -259,29 +260,57 @@ def _inside(value: Any, schema: Schema) -> Fields | None:
     return {step: node for step, node in _whole(value, schema).items() if step != HERE} or None
 
 
-def _differ_each(
-    old: Mapping[str, Any], new: Mapping[str, Any], *, step: Callable[[str], str], child: Callable[[str], Schema]
-) -> _Nodes:
-    """The nodes of what differs among members; `step` leads to the member of a name, and `child` is its schema."""
-    nodes: tuple[Fields, Fields, Fields] = ({}, {}, {})
-    added, removed, modified = nodes
+def _differ_objects(old: Mapping[str, Any], new: Mapping[str, Any], schema: Schema) -> _Nodes:
+    """The nodes of what differs among the fields of two objects."""
+    added: Fields = {}
+    removed: Fields = {}
+    modified: Fields = {}
+    nodes = (added, removed, modified)
     for name, item in new.items():
         before = old.get(name, _ABSENT)
         if before is item:
             continue
-        if before is _ABSENT:
-            added[step(name)] = _whole(item, child(name))
-        elif item.__class__ in _SCALARS and item.__class__ is before.__class__:
-            if item != before:
-                modified[step(name)] = _NOTHING
+        kind = item.__class__
+        if kind in _SCALARS and (before is _ABSENT or kind is before.__class__):
+            if before is _ABSENT:
+                added["f:" + name] = _NOTHING
+            elif item != before:
+                modified["f:" + name] = _NOTHING
+        elif before is _ABSENT:
+            added["f:" + name] = _whole(item, below(schema, name) or _NOTHING)
         else:
-            for into, node in zip(nodes, _differ(before, item, child(name)), strict=True):
-                if node is not None:
-                    into[step(name)] = node
-    for name, item in old.items():
+            _gather(nodes, "f:" + name, _differ(before, item, below(schema, name) or _NOTHING))
+    for name in old:
         if name not in new:
-            removed[step(name)] = _whole(item, child(name))
+            removed["f:" + name] = _whole(old[name], below(schema, name) or _NOTHING)
+    return added or None, removed or None, modified or None
+
+
+def _differ_items(old: Mapping[str, Any], new: Mapping[str, Any], items: Schema) -> _Nodes:
+    """The nodes of what differs among the items of two lists, which are there by step."""
+    nodes: tuple[Fields, Fields, Fields] = ({}, {}, {})
+    for step, item in new.items():
+        before = old.get(step, _ABSENT)
+        if before is _ABSENT:
+            nodes[0][step] = _whole(item, items)
+        elif before is not item:
+            _gather(nodes, step, _differ(before, item, items))
+    for step, item in old.items():
+        if step not in new:
+            nodes[1][step] = _whole(item, items)
     return nodes[0] or None, nodes[1] or None, nodes[2] or None
+
+
+def _gather(nodes: tuple[Fields, Fields, Fields], step: str, found: _Nodes) -> None:
+    if found is _SAME:
+        return
+    added, removed, modified = found
+    if added is not None:
+        nodes[0][step] = added
+    if removed is not None:
+        nodes[1][step] = removed
+    if modified is not None:
+        nodes[2][step] = modified
 
 
 def _differ_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
@@ -290,9 +319,11 @@ def _differ_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
     after, twice_after = _indexed(new, schema)
     # An item that occurs twice is one field, of which nothing below can be told.
     twice = twice_before | twice_after
+    if not twice:
+        return _differ_items(before, after, items)
     once_before = {step: item for step, item in before.items() if step not in twice}
     once_after = {step: item for step, item in after.items() if step not in twice}
-    added, removed, modified = _differ_each(once_before, once_after, step=str, child=lambda _: items)
+    added, removed, modified = _differ_items(once_before, once_after, items)
     for step in sorted(twice):
         all_before = [item for item in old if step_to(item, schema) == step]
         all_after = [item for item in new if step_to(item, schema) == step]

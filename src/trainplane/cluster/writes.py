@@ -26,7 +26,7 @@ from trainplane.cluster.names import (
     without_repeated_owners,
 )
 from trainplane.cluster.ownership import Untyped
-from trainplane.cluster.patching import patched
+from trainplane.cluster.patching import patched, with_status
 from trainplane.cluster.pod_specs import note_owned, owned_before, owned_key
 from trainplane.cluster.quota_admission import charges
 from trainplane.cluster.reading import named, placed, qualified, read, reshaped, retyped, shaped, typed
@@ -177,9 +177,7 @@ class Writes:
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             self._check_version(call, made, old, needed=strategy.needs_version)
-            wanted = uid or made["metadata"].get("uid")
-            if wanted and wanted != old["metadata"]["uid"]:
-                raise Conflict.of(call.asked.resource, call.name, other_uid(call, wanted, old))
+            _check_uid(call, uid or made["metadata"].get("uid"), old)
             new = self._over(call, filled(made, call.row), old)
             return new, warnings
 
@@ -189,8 +187,7 @@ class Writes:
         """Change an object by a patch in one of its forms; apply has a verb of its own."""
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
-            if uid and uid != old["metadata"]["uid"]:
-                raise Conflict.of(call.asked.resource, call.name, other_uid(call, uid, old))
+            _check_uid(call, uid, old)
             face = call.asked
             shown = call.through.show(old) if call.through else old
             raw, text = patched(shown, form, patch.value, type_=face.type)
@@ -201,6 +198,18 @@ class Writes:
             warnings = (*notes, *warnings)
             self._check_version(call, made, old, needed=resource_of(call.row).custom)
             return self._over(call, filled(made, call.row, old), old), warnings
+
+        return await self.change(call, make)
+
+    async def set_status(self, call: Call, status: Raw, *, uid: str = "") -> Answer:
+        """Make this the status of an object: as a JSON patch would, and looking at nothing else."""
+
+        def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
+            _check_uid(call, uid, old)
+            raw, text = with_status(old, status)
+            made, warnings = reshaped(raw, call, text, old=old)
+            new = changed(filled(made, call.row, old), old, call.row, subresource=call.subresource)
+            return _with_entries(new, self._owned(old, new, call)), warnings
 
         return await self.change(call, make)
 
@@ -220,8 +229,7 @@ class Writes:
             return await self._apply_new(call, patch, raw, notes, uid=uid)
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
-            if uid and uid != old["metadata"]["uid"]:
-                raise Conflict.of(call.asked.resource, call.name, other_uid(call, uid, old))
+            _check_uid(call, uid, old)
             self._check_version(call, raw, old, needed=False)
             made = self._applied(call, old, patch)
             entries = made["metadata"].get("managedFields")
@@ -268,7 +276,7 @@ class Writes:
             if new is old:
                 return Answer(200, old, stored.value, warnings)
             warnings = (*warnings, *self._judge(call, new, old))
-            if ownership.same_but_for_times(_unversioned(old), _unversioned(new)):
+            if ownership.same_but_for_times(old, new):
                 return Answer(200, old, stored.value, warnings)
             self._ground.check_grant(call.user, new)
             if call.is_dry:
@@ -368,6 +376,11 @@ class Writes:
         if not subresource and call.user is not SYSTEM:
             warnings += tuple(kind_warnings(row, new, old))
         return (*warnings, *checked(new, old, ground=self._ground, row=row, subresource=subresource))
+
+
+def _check_uid(call: Call, uid: str | None, old: Raw) -> None:
+    if uid and uid != old["metadata"]["uid"]:
+        raise Conflict.of(call.asked.resource, call.name, other_uid(call, uid, old))
 
 
 def _received(raw: Raw, call: Call) -> tuple[Raw, tuple[str, ...]]:
