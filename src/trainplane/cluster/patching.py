@@ -114,7 +114,7 @@ def _strategic(old: Raw, patch: Any, type_: type[Wire]) -> Raw:
     except PatchError as error:
         raise _refusal(error, patch) from None
     try:
-        return {**made, **{name: item for name, item in restored(made, type_).items() if name in patch}}
+        return {**made, **restored({name: item for name, item in made.items() if name in patch}, type_)}
     except Unlike as wrong:
         raise Invalid.of("", "", [invalid("patch", go(patch), str(wrong))]) from None
 
