@@ -31,6 +31,19 @@ FOUND = (
         "\\b{0,3}Job",
         "[\\d-z]{2}|J",
     ),
+    *(
+        "[[a-z]|Job",
+        "[a&&b]|Job",
+        "[--a]",
+        "J(?i)+OB",
+        "(?i)\\p{^L}",
+        "[^\\D]|J",
+        "\\Bh|\\bh",
+        "(?s)Job.has",
+        "(|J)ob",
+        "(?P<a>J)(?P<a>o)",
+        "Job()",
+    ),
 )
 MISSED = (
     *("has$", "limit\\Z", "job", "[[:digit:]]", "\\pN", "[^\\PL]{20}", "a{,2}", "{2}", "\\d+", "(?s)Job.reached"),
@@ -41,14 +54,26 @@ MISSED = (
         "[Job",
         "Job\\",
         "Jo**",
-        "(?P<a>J)(?P<a>o)",
         "[[:foo:]]|Job",
         "J{1001}|J",
         "*",
         "[\\b]|Job",
         "\\p{",
     ),
+    *(
+        "[a--z]|Job",
+        "(?i)^\\p{^Lu}",
+        "Jo(?i)|*",
+        "(a{40}){40}|Job",
+        "J{2,1}|Job",
+        "\\pQ|Job",
+        "[[:alpha:]",
+        "J\\vb",
+        "\\é|Job",
+    ),
 )
+MISERABLE = ("(.*)*!", "(\\w+\\s?)+!", "((.?)+)+!", "(J|o|b|.)*!", "(.{0,30}){30}!", "(((.+)+)+)+!")
+"""What would keep a matcher busy for years that tries one way after the other."""
 
 
 @pytest.mark.parametrize("pattern", FOUND)
@@ -59,3 +84,9 @@ def test_what_jobset_finds_is_found(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", MISSED)
 def test_what_jobset_does_not_find_or_cannot_read_is_not_found(pattern: str) -> None:
     assert not occurs(pattern, MESSAGE)
+
+
+@pytest.mark.parametrize("pattern", MISERABLE)
+def test_no_expression_takes_long(pattern: str) -> None:
+    assert not occurs(pattern, MESSAGE)
+    assert occurs(pattern, MESSAGE + "!")
