@@ -7,6 +7,7 @@ from msgspec import UnsetType
 from trainplane.api.meta import Raw, or_else
 from trainplane.api.policies import MPI, ElasticPolicy, Torch
 from trainplane.api.problem import Path
+from trainplane.api.roles import Found
 from trainplane.trainjob.plan import Plan, Source
 from trainplane.trainjob.tree import at, element_keys, put
 
@@ -63,6 +64,9 @@ def pod_count(plan: Plan, index: int, *, count: int, source: Source) -> tuple[in
             note = f"{count} nodes, of which the launcher is one"
             return max(count - 1, 1), Source(source.document, source.path, note)
         return count, source
+    launcher = plan.roles.launcher
+    if launcher and index == launcher.index and launcher.found is Found.LABEL:
+        return 1, Source("", note="one launcher, for each would start an mpirun of its own")
     written: Any = at(plan.replicated_jobs[index], COUNT)
     if written is None:
         return 1, Source("", note="one pod where the template does not say how many")
