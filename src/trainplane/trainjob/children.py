@@ -12,7 +12,7 @@ from trainplane.trainjob.nodes import COUNT
 from trainplane.trainjob.plan import POD, Plan
 from trainplane.trainjob.snapshot import is_controlled_by
 from trainplane.trainjob.status import finished
-from trainplane.trainjob.tree import at, element_keys, put
+from trainplane.trainjob.tree import at, put
 
 CREATION_FAILED = "TrainJobResourcesCreationFailed"
 """The reason of the event about a TrainJob whose objects a server refuses, new ones and changed ones alike."""
@@ -20,6 +20,7 @@ SSH_AUTH = "kubernetes.io/ssh-auth"
 SUSPEND = ("spec", "suspend")
 REPLICATED = ("spec", "replicatedJobs")
 SIZES = ("parallelism", "completions")
+WORDS = ("labels", "annotations")
 MANAGER = "trainplane"
 """The name under which a cluster keeps who wrote our fields."""
 LOOSE: tuple[Path, ...] = (
@@ -32,7 +33,10 @@ LOOSE: tuple[Path, ...] = (
     (*POD, "spec", "schedulingGates"),
 )
 """What may change in a JobSet that is suspended, and so may have to go when a patch is dropped."""
-PATCHED = ("serviceAccountName", "affinity", "imagePullSecrets", "securityContext", "terminationGracePeriodSeconds")
+PATCHED = (
+    *("serviceAccountName", "affinity", "volumes", "imagePullSecrets", "securityContext"),
+    "terminationGracePeriodSeconds",
+)
 """What else a patch may bring to a pod; a JobSet that is there lets none of it go, and has to say so."""
 PATCHED_IN_CONTAINERS = ("env", "volumeMounts", "securityContext")
 
@@ -78,9 +82,7 @@ def is_settled(existing: Raw, raw: Raw) -> bool:
     theirs, ours = ({job["name"]: job for job in at(jobset, REPLICATED) or ()} for jobset in (existing, raw))
     return (
         contains(existing, raw)
-        and not any(
-            words(existing, what) - set(at(raw, ("metadata", what)) or ()) for what in ("labels", "annotations")
-        )
+        and not any(words(existing, what) - set(at(raw, ("metadata", what)) or ()) for what in WORDS)
         and all((at(theirs[name], path) or None) == (at(ours[name], path) or None) for name in ours for path in LOOSE)
         and not any(outlived(brought(theirs[name]), brought(ours[name])) for name in ours)
     )
@@ -94,22 +96,19 @@ def words(existing: Raw, what: str) -> set[str]:
 
 
 def brought(job: Raw) -> dict[Any, Any]:
-    """What a patch may have brought to the pods of a replicated job beside what is loose: fields and names."""
+    """What a patch may have brought to the pods of a replicated job beside what is loose."""
     spec = at(job, (*POD, "spec")) or {}
     found: dict[Any, Any] = {field: spec[field] for field in PATCHED if field in spec}
-    found["volumes"] = {volume["name"]: {} for volume in spec.get("volumes") or ()}
     for kind in ("containers", "initContainers"):
         for container in spec.get(kind) or ():
-            parts = {field: container[field] for field in PATCHED_IN_CONTAINERS if field in container}
             found[kind, container["name"]] = {
-                field: dict.fromkeys(element_keys(part, field)) if isinstance(part, list) else part
-                for field, part in parts.items()
+                field: container[field] for field in PATCHED_IN_CONTAINERS if field in container
             }
     return found
 
 
 def outlived(existing: Any, raw: Any) -> bool:
-    """Whether there is a field or a word that is wanted no more."""
+    """Whether there is a field that is wanted no more; a list that became shorter is another list."""
     there, wanted = (value if isinstance(value, Mapping) else {} for value in (existing, raw))
     return any(key not in wanted or outlived(item, wanted[key]) for key, item in there.items())
 
