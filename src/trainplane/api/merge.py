@@ -170,7 +170,8 @@ def _apply_order(result: dict[str, Any], patch: Mapping[str, Any], *, name: str,
     if added is None or (old is None and name not in patch):
         return
     if not isinstance(added, list) or not isinstance(old, list | None):
-        raise PatchError(Fault.TYPE, where, f"{name} is not a list", "give an order for lists only")
+        other = added if isinstance(old, list | None) else old
+        raise PatchError(Fault.TYPE, where, f"{name} is not a list", "give an order for lists only", values=(other,))
     merged: list[Any] = (
         _merge_member(old, added, schema=schema, path=(*path, name)) if name in patch or old is None else old
     )

@@ -1,6 +1,7 @@
 """What a CRD's schema and laws refuse in an object, as causes in the words of a real API server."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from trainplane.api.check import is_time
@@ -8,7 +9,7 @@ from trainplane.api.compiled import lawful
 from trainplane.api.meta import Raw, Wire
 from trainplane.api.problem import Path, show
 from trainplane.api.raw import look
-from trainplane.api.schema import INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, Schema, openapi
+from trainplane.api.schema import INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, VALIDATIONS, Schema, openapi
 from trainplane.api.structural import unlawful
 from trainplane.cluster.causes import (
     DUPLICATE,
@@ -51,10 +52,21 @@ def crd_causes(type_: type[Wire], new: Raw, old: Raw | None = None) -> list[Caus
         return [] if old is None and lawful(type_)(new) else list(_broken(new, schema, old))
     found = shape_causes(type_, new)
     if any(cause.reason != DUPLICATE for cause in found):
-        return [*found, UNCHECKED]
+        return [*found, *unchecked(type_)]
     if found:
         return found
     return list(_broken(new, schema, old))
+
+
+@cache
+def unchecked(type_: type[Wire]) -> tuple[Cause, ...]:
+    """What follows the causes of a schema that has laws."""
+    return (UNCHECKED,) if _has_laws(openapi(type_)) else ()
+
+
+def _has_laws(schema: Schema) -> bool:
+    below = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    return bool(schema.get(VALIDATIONS)) or any(_has_laws(each) for each in below if isinstance(each, dict))
 
 
 def shape_causes(type_: type[Wire], new: Raw) -> list[Cause]:

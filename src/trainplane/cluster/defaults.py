@@ -120,8 +120,8 @@ def _service(raw: Raw) -> Raw:
 
 
 def _secret(raw: Raw) -> Raw:
-    """A Secret's stringData goes into its data; it is dropped later, when who owns it has been noted."""
-    return under(raw, type="Opaque")
+    """A Secret has its stringData in its data before it is noted who owns that."""
+    return under(secret_kept(raw), type="Opaque")
 
 
 def secret_kept(raw: Raw) -> Raw:
@@ -140,6 +140,7 @@ def _namespace(raw: Raw) -> Raw:
     labels = {**(raw["metadata"].get("labels") or {})}
     if name:
         labels["kubernetes.io/metadata.name"] = name
+    raw = _timed(raw)
     return {**raw, "metadata": {**raw["metadata"], **({"labels": labels} if labels else {})}}
 
 
@@ -191,7 +192,16 @@ def _autoscaler(raw: Raw) -> Raw:
             filled["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
         return at(filled, "behavior", _behavior)
 
-    return at(raw, "spec", spec)
+    return _timed(at(raw, "spec", spec))
+
+
+def _timed(raw: Raw) -> Raw:
+    """The conditions have the time at which they changed, though it may be null."""
+    conditions = (raw.get("status") or {}).get("conditions")
+    if not conditions:
+        return raw
+    timed = [under(each, lastTransitionTime=None) for each in conditions]
+    return {**raw, "status": {**raw["status"], "conditions": timed}}
 
 
 def _behavior(raw: Raw) -> Raw:

@@ -13,6 +13,7 @@ from trainplane.api.schema import openapi
 from trainplane.cluster.causes import invalid
 from trainplane.cluster.errors import BadRequest, Internal, Invalid
 from trainplane.cluster.go_words import go, go_words, json_word
+from trainplane.cluster.literal_patches import shielded, unshielded
 from trainplane.cluster.resources import BUILT_IN_GROUPS
 from trainplane.cluster.restoring import Unlike, go_kind, restored
 from trainplane.cluster.wire import JSON_PATCH, MERGE_PATCH
@@ -108,9 +109,10 @@ def _strategic(old: Raw, patch: Any, type_: type[Wire]) -> Raw:
         word = json_word(patch)
         raise BadRequest(f"json: cannot unmarshal {word} into Go value of type map[string]interface {{}}")
     schema = openapi(type_)
-    _check_lists(patch, type_, ())
+    seen = shielded(old, patch, schema)
+    _check_lists(seen, type_, ())
     try:
-        made = strategic_merge(old, patch, schema)
+        made = unshielded(strategic_merge(old, seen, schema))
     except PatchError as error:
         raise _refusal(error, patch) from None
     try:
@@ -141,6 +143,8 @@ def _refusal(error: PatchError, patch: Raw) -> Exception:
     match error.fault:
         case Fault.RETAIN_KEYS:
             return BadRequest("invalid patch format of retainKeys")
+        case Fault.TYPE if error.values:
+            return Internal(f"expected a []interface {{}}, but received a {go_kind(error.values[0])}")
         case Fault.TYPE:
             return Invalid.of("", "", [invalid("patch", go(patch), error.what)])
         case Fault.KINDS:
@@ -156,6 +160,8 @@ def _refusal(error: PatchError, patch: Raw) -> Exception:
     path = error.path[:-1] if error.path[-1:] == ("$patch",) else error.path
     inner = _look(patch, path)
     if error.fault is Fault.DIRECTIVE and isinstance(inner, Mapping):
+        if inner.get("$patch") == "merge" and path and isinstance(path[-1], int):
+            return Internal("merging lists cannot yet be specified in the patch")
         return Internal(f"unknown patch type: {inner.get('$patch')} in map: {go(inner)}")
     if error.fault is Fault.MERGE_KEY and isinstance(inner, Mapping):
         return Internal(f"map: {go(inner)} does not contain declared merge key: {_key_in(error)}")

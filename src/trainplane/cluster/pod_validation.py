@@ -1,22 +1,20 @@
 """What the API server refuses in pods and in the templates of pods."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from trainplane.api.merge import same
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.addresses import address_faults
 from trainplane.cluster.armor import match_causes
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
 from trainplane.cluster.container_causes import Around, container_causes
-from trainplane.cluster.ephemeral_causes import ephemeral_causes, ephemeral_change_causes
-from trainplane.cluster.go_structs import difference
+from trainplane.cluster.ephemeral_causes import ephemeral_causes
 from trainplane.cluster.names import subdomain_faults
 from trainplane.cluster.outlines import judged
 from trainplane.cluster.placement_causes import placement_causes
 from trainplane.cluster.pod_annotation_causes import annotation_causes
+from trainplane.cluster.pod_changes import pod_change_causes
 from trainplane.cluster.pod_network_causes import network_causes
 from trainplane.cluster.pod_totals import total_causes
 from trainplane.cluster.resource_causes import claim_causes, resource_causes
@@ -24,11 +22,6 @@ from trainplane.cluster.security_causes import pod_context_causes
 from trainplane.cluster.volume_causes import volume_causes
 from trainplane.cluster.windows_causes import system_causes
 
-_UPDATE = (
-    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
-    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
-    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
-)
 _MOST = 2**31 - 1
 
 
@@ -54,7 +47,7 @@ def pod_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
         if spec.get("ephemeralContainers"):
             yield forbidden("spec.ephemeralContainers", "cannot be set on create")
     else:
-        yield from _change_causes(spec, old.get("spec") or {}, subresource)
+        yield from pod_change_causes(spec, old.get("spec") or {}, subresource)
 
 
 def spec_causes(spec: Raw, at: str) -> Iterable[Cause]:
@@ -152,54 +145,3 @@ def _status_causes(status: Mapping[str, Any]) -> Iterator[Cause]:
     for index, text in enumerate(addresses):
         for fault in address_faults(str(text)):
             yield invalid(f"status.podIPs[{index}]", text, fault)
-
-
-def _change_causes(spec: Raw, old: Raw, subresource: str) -> Iterator[Cause]:
-    if subresource == "ephemeralcontainers":
-        yield from ephemeral_change_causes(spec, old)
-        return
-    for kind in ("containers", "initContainers"):
-        if len(spec.get(kind) or ()) != len(old.get(kind) or ()):
-            yield forbidden(f"spec.{kind}", "pod updates may not add or remove containers")
-            return
-    had = [each.get("name") for each in old.get("schedulingGates") or ()]
-    for index, gate in enumerate(spec.get("schedulingGates") or ()):
-        if gate.get("name") not in had:
-            words = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
-            yield forbidden(f"spec.schedulingGates[{index}].name", words)
-    before, after = old.get("activeDeadlineSeconds"), spec.get("activeDeadlineSeconds")
-    if before is not None and before != after:
-        if after is None:
-            yield invalid("spec.activeDeadlineSeconds", None, "must not update from a positive integer to nil value")
-            return
-        if after > before:
-            yield invalid("spec.activeDeadlineSeconds", after, "must be less than or equal to previous value")
-            return
-    if not same(spec, old) and _fixed(spec, old) != _fixed(old, old):
-        yield forbidden("spec", f"{_UPDATE}\n{difference(old, _munged(spec, old), 'PodSpec')}")
-
-
-def _munged(spec: Raw, old: Raw) -> Raw:
-    """A pod's spec as it would be had only that changed which may not."""
-    names = ("activeDeadlineSeconds", "tolerations")
-    munged = {name: item for name, item in spec.items() if name not in names}
-    munged |= {name: old[name] for name in names if name in old}
-    for kind in ("containers", "initContainers"):
-        pairs = zip(spec.get(kind) or (), old.get(kind) or (), strict=True)
-        munged[kind] = [{**new, "image": before.get("image")} for new, before in pairs] or None
-    return munged
-
-
-def _fixed(spec: Raw, old: Raw) -> str:
-    """The part of a pod's spec that may not change, in a form that can be compared."""
-    kept = {name: item for name, item in spec.items() if name not in ("activeDeadlineSeconds", "tolerations")}
-    for kind in ("containers", "initContainers"):
-        if spec.get(kind):
-            kept[kind] = [{name: item for name, item in each.items() if name != "image"} for each in spec[kind]]
-    if (old.get("terminationGracePeriodSeconds") or 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
-        kept["terminationGracePeriodSeconds"] = old["terminationGracePeriodSeconds"]
-    if spec.get("schedulingGates") is not None or old.get("schedulingGates") is not None:
-        kept.pop("schedulingGates", None)
-        kept.pop("nodeSelector", None)
-    missing = [each for each in old.get("tolerations") or () if each not in (spec.get("tolerations") or ())]
-    return json.dumps([kept, missing], sort_keys=True)

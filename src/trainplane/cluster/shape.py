@@ -20,6 +20,7 @@ from trainplane.api.quantity import QuantityError, canonical, parse
 from trainplane.api.schema import INT_OR_STRING, PRESERVE, Schema, openapi
 from trainplane.cluster.empties import is_left_out
 from trainplane.cluster.go_words import go_words, json_word
+from trainplane.cluster.resources import BUILT_IN_GROUPS
 
 MAX_DEPTH = 200
 """How deep objects may be nested; deeper ones are nobody's."""
@@ -42,7 +43,8 @@ class Findings:
 
     def unknown(self, path: list[str | int], name: str) -> None:
         """A field that the schema does not know."""
-        self.strict.append(f'unknown field "{show((*path, name))}"')
+        where = f"{show(tuple(path))}.{name}" if path else name
+        self.strict.append(f'unknown field "{where}"')
 
     def twice(self, value: Any, path: list[str | int], name: str) -> None:
         """Remember a field that was given twice, if it was."""
@@ -308,14 +310,23 @@ class _BuiltIn:
         said = json_word(value)
         if said == "number" and words.type in ("int32", "int64"):
             said = f"number {value}"
+        # The metadata of a CRD's kind is read by itself.
+        path = words.path if self._row.group in BUILT_IN_GROUPS else words.path.removeprefix("metadata.")
         return WrongShape(
-            f"json: cannot unmarshal {said} into Go struct field {words.struct}.{words.path} of type {words.type}"
+            f"json: cannot unmarshal {said} into Go struct field {words.struct}.{path} of type {words.type}"
         )
 
 
 def _in_thousandths(amount: str) -> str:
     """An amount that is finer than a thousandth, rounded up to one."""
     return canonical(f"{-(-parse(amount).nano // 10**6)}m")
+
+
+def _beyond(day: str, time: str) -> str:
+    """The part of a time that there is not."""
+    parts = {"month": int(day[5:7]) - 1, "hour": int(time[:2]), "minute": int(time[3:5]), "second": int(time[6:8])}
+    limits = {"month": 12, "hour": 24, "minute": 60, "second": 60}
+    return next((name for name, number in parts.items() if not 0 <= number < limits[name]), "day")
 
 
 @lru_cache(maxsize=1024)
@@ -333,7 +344,7 @@ def _time(value: str, *, micro: bool) -> str:
     try:
         moment = datetime.fromisoformat(f"{found[1]}T{found[2]}{(found[3] or '')[:7]}{found[4]}").astimezone(UTC)
     except (ValueError, OverflowError):
-        raise WrongShape(f'parsing time "{value}": day out of range') from None
+        raise WrongShape(f'parsing time "{value}": {_beyond(found[1], found[2])} out of range') from None
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
 
 

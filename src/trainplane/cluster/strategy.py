@@ -68,7 +68,7 @@ def strategy_of(row: Kind) -> Strategy:
         custom,
         generation=custom or key in _WITH_GENERATION,
         made_by_update=key in _MADE_BY_UPDATE,
-        needs_version=custom or row.kind == "Lease",
+        needs_version=custom or row.kind in ("Lease", "RuntimeClass"),
         shown_when_deleted=not row.group and row.kind in _SHOWN_WHEN_DELETED,
     )
 
@@ -324,6 +324,9 @@ def _changed_service(new: Raw, old: Raw) -> Raw:
             spec["clusterIPs"] = [spec.get("clusterIP"), *(spec.get("clusterIPs") or ())[1:]]
     if spec.get("type") in ("NodePort", "LoadBalancer"):
         spec["ports"] = _with_node_ports(spec.get("ports") or (), before.get("ports") or ())
+    elif not spec.get("externalIPs") and spec.get("externalTrafficPolicy") == before.get("externalTrafficPolicy"):
+        # What goes with being reached from outside goes with it.
+        spec.pop("externalTrafficPolicy", None)
     return {**new, "spec": spec}
 
 
@@ -358,6 +361,7 @@ _BLANK_STATUS: dict[str, Raw] = {
     "Pod": {},
     "ResourceQuota": {},
     "Service": {"loadBalancer": {}},
+    "HorizontalPodAutoscaler": {"desiredReplicas": 0, "currentMetrics": None},
 }
 """What the status of a built-in kind holds where nothing is said."""
 _STATUS: dict[tuple[str, str], Callable[[Raw, Raw], Raw]] = {

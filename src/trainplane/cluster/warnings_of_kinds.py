@@ -55,7 +55,7 @@ def kind_warnings(row: Kind, new: Raw, old: Raw | None) -> Iterator[str]:
     """What to warn of in an object of a built-in kind that is made, or changed in what counts."""
     counted = old is None or look(old, "metadata", "generation") != look(new, "metadata", "generation")
     found = _KINDS.get((row.group, row.kind))
-    if found and (old is None or (row.kind == "Job" and counted)):
+    if found and (old is None or row.kind == "Service" or (row.kind == "Job" and counted)):
         yield from found(new)
 
 
@@ -212,6 +212,13 @@ def _service(new: Raw) -> Iterator[str]:
         yield f'spec.loadBalancerIP: non-standard IP address "{address}" is invalid: use "{usual}"'
     if look(new, "spec", "externalName") and look(new, "spec", "type") != "ExternalName":
         yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
+    if look(new, "spec", "clusterIP") == "None":
+        if look(new, "spec", "loadBalancerIP"):
+            yield "spec.loadBalancerIP is ignored for headless services"
+        if look(new, "spec", "externalIPs"):
+            yield "spec.externalIPs is ignored for headless services"
+        if look(new, "spec", "sessionAffinity") not in (None, "None"):
+            yield "spec.SessionAffinity is ignored for headless services"
 
 
 def _account(new: Raw) -> Iterator[str]:

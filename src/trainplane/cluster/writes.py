@@ -11,9 +11,18 @@ from trainplane.cluster.admission import judged
 from trainplane.cluster.bodies import Body
 from trainplane.cluster.built_in_admission import admitted, checked
 from trainplane.cluster.causes import TYPE_INVALID, Cause, invalid
-from trainplane.cluster.crd_causes import BLOCKING, UNCHECKED, crd_causes
+from trainplane.cluster.crd_causes import BLOCKING, UNCHECKED, crd_causes, unchecked
 from trainplane.cluster.defaults import filled
-from trainplane.cluster.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Internal, Invalid, NotFound
+from trainplane.cluster.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Internal,
+    Invalid,
+    NotFound,
+)
 from trainplane.cluster.go_words import json_word
 from trainplane.cluster.ground import SYSTEM, Answer, Call, Ground
 from trainplane.cluster.log import Conflict as StoreConflict
@@ -76,7 +85,11 @@ class Writes:
         if version and version != "0":
             raise Internal("resourceVersion should not be set on objects to be created")
         for _ in range(TRIES):
-            new, told = self.new(call, made)
+            try:
+                new, told = self.new(call, made)
+            except ApiError as error:
+                error.warnings = (*warnings, *error.warnings)
+                raise
             name = new["metadata"]["name"]
             key = call.key._replace(name=name)
             answer_warnings = (*warnings, *told)
@@ -275,7 +288,11 @@ class Writes:
             new, warnings = make(old)
             if new is old:
                 return Answer(200, old, stored.value, warnings)
-            warnings = (*warnings, *self._judge(call, new, old))
+            try:
+                warnings = (*warnings, *self._judge(call, new, old))
+            except ApiError as error:
+                error.warnings = (*warnings, *error.warnings)
+                raise
             if ownership.same_but_for_times(old, new):
                 return Answer(200, old, stored.value, warnings)
             self._ground.check_grant(call.user, new)
@@ -361,7 +378,7 @@ class Writes:
         if custom:
             found = crd_causes(row.type, new, old)
             if UNCHECKED not in found and any(cause.reason in BLOCKING for cause in causes):
-                found = [UNCHECKED]
+                found = list(unchecked(row.type)) or found
         elif call.through:
             found = list(call.through.check(new, old))
         else:
@@ -375,7 +392,11 @@ class Writes:
             warnings += judged(admission, new, old, lookup=self._ground.looking, kind=qualified(call.asked))
         if not subresource and call.user is not SYSTEM:
             warnings += tuple(kind_warnings(row, new, old))
-        return (*warnings, *checked(new, old, ground=self._ground, row=row, subresource=subresource))
+        try:
+            return (*warnings, *checked(new, old, ground=self._ground, row=row, subresource=subresource))
+        except ApiError as error:
+            error.warnings = warnings
+            raise
 
 
 def _check_uid(call: Call, uid: str | None, old: Raw) -> None:
