@@ -11,7 +11,7 @@ CASES = ROOT / "tests" / "conformance" / "trainer"
 MARK = "<!-- Written by `make docs` from tests/conformance/differences.yaml. Do not edit below. -->"
 
 INTRODUCTION = """\
-Over two hundred cases recorded from the real Kubeflow Trainer 2.3.0 are run through our admission, pipeline and
+Almost three hundred cases recorded from the real Kubeflow Trainer 2.3.0 are run through our admission, pipeline and
 controller in `tests/conformance`. What comes out must be equal, leaf by leaf, except for these rows; a row that no case
 needs fails the suite, so nothing else can differ. In `case` and `path`, `*` stands for anything; a path that is nothing
 else is only there where one of the two refuses what the other takes, so that there is nothing left to compare.
@@ -25,6 +25,7 @@ def render() -> str:
     table = ["| What | Kubeflow Trainer 2.3 | Trainplane | Why | Case and path |", "| --- | --- | --- | --- | --- |"]
     for row in rows:
         place = f"`{row['case']}` `{row['path']}`" + (f", after `{row['follows']}`" if "follows" in row else "")
+        place += ", where it is here alone" if row.get("more") else ""
         cells = [row["what"], row["theirs"], row["ours"], row["why"], place]
         table.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
     return "\n\n".join([above, MARK, "## Against the recordings", INTRODUCTION.rstrip(), "\n".join(table)]) + "\n"

@@ -1,7 +1,7 @@
 """Recorded cases: what they hold, and how what came of a case here is compared with them, leaf by leaf."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.conformance.world import Denied, World
 from trainplane.api.problem import Problem, show
 
 HERE = Path(__file__).parent
-CASES = sorted(path.parent for path in (HERE / "trainer").glob("*/input.yaml"))
+CASES = sorted(path.parent for folder in ("trainer", "neighbours") for path in (HERE / folder).glob("*/input.yaml"))
 DIFFERENCES = HERE / "differences.yaml"
 LOADER = yaml.CSafeLoader
 STAMPS = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink", "generateName"}
@@ -179,6 +179,15 @@ def warned(world: World) -> dict[str, Any]:
 def like(text: str, pattern: str) -> bool:
     """Glob with * alone: brackets are part of a path."""
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None
+
+
+def row_for(rows: Iterable[Raw], case: Path, *, path: str, theirs: Any) -> int | None:
+    """The first row of a table that speaks of a difference; one about what is `more` here, where theirs is none."""
+    nothing = theirs is False or theirs == "<none>"
+    for i, row in enumerate(rows):
+        if like(case.name, row["case"]) and like(path, row["path"]) and (nothing or not row.get("more")):
+            return i
+    return None
 
 
 def differences(case: Path) -> Iterator[tuple[str, str, Any, Any]]:
