@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,7 +68,8 @@ class Config(msgspec.Struct, frozen=True):
     audit: Path | None = None
     """Where every request is noted; None is nowhere."""
     waits: bool = False
-    """Whether what answers requests is loaded when the first one comes: who works inside needs none."""
+    """Whether work can begin before all is there: what answers requests is loaded when the first one comes, and nodes
+    join when it is known how they run pods."""
     records: int = KEPT
     """How many records are kept of jobs that have ended; the oldest go."""
 
@@ -174,17 +175,28 @@ async def _serving(
                 key=shown.key,
             ),
         )
-        async with AsyncExitStack() as house, asyncio.TaskGroup() as tasks:
+        async with asyncio.TaskGroup() as house:
+            there, gone = asyncio.Event(), asyncio.Event()
             if nodes and choosing:
-                runner = await choosing
-                reached = await _let_pods_in(face, (config.host, port), runner)
-                await house.enter_async_context(_with_nodes(nodes, runner, questions, reached=reached))
-            at_work = (tasks.create_task(loop.run(), name="controllers"), tasks.create_task(use.run(), name="use"))
-            try:
-                yield Running(api, loop.metrics, server, path, nodes)
-            finally:
-                for task in at_work:
-                    task.cancel()
+
+                async def keep(nodes: Nodes, choosing: "asyncio.Task[Runner]") -> None:
+                    runner = await choosing
+                    reached = await _let_pods_in(face, (config.host, port), runner)
+                    async with _with_nodes(nodes, runner, questions, reached=reached):
+                        there.set()
+                        await gone.wait()
+
+                house.create_task(keep(nodes, choosing), name="nodes")
+                if not config.waits:
+                    await there.wait()
+            async with asyncio.TaskGroup() as tasks:
+                at_work = (tasks.create_task(loop.run(), name="controllers"), tasks.create_task(use.run(), name="use"))
+                try:
+                    yield Running(api, loop.metrics, server, path, nodes)
+                finally:
+                    for task in at_work:
+                        task.cancel()
+            gone.set()
     finally:
         await face.close()
         if audit:
@@ -236,7 +248,7 @@ def _face(config: Config, api: Api, shown: Credentials, *, port: int, told: Told
         served = Served(api, identity, questions, access, clock.now, __version__, SERVED_KINDS, **told)
         return App(served, address=f"{config.host}:{port}")
 
-    return Face(app, tls=shown.server_context(), waits=config.waits), questions
+    return Face(app, tls=shown.server_context, waits=config.waits), questions
 
 
 def _last_port(file: Path) -> int:
