@@ -212,9 +212,6 @@ async def _submit(session: Session, asked: "Asked", job: "Raw", *, archive: "Arc
     from trainplane.cluster.errors import AlreadyExists, ApiError
     from trainplane.sdk.source import configmap
 
-    code = configmap(archive, namespace=asked.namespace)
-    with suppress(AlreadyExists):
-        await session.client.create(code)
     try:
         if own:
             await session.client.create(own)
@@ -233,10 +230,20 @@ async def _submit(session: Session, asked: "Asked", job: "Raw", *, archive: "Arc
         "name": asked.name,
         "uid": made["metadata"]["uid"],
     }
-    tie = Patch.strategic({"metadata": {"ownerReferences": [owner]}})
-    await session.client.patch(Ref.of(code), tie)
+    tie = {"metadata": {"ownerReferences": [owner]}}
+    code = configmap(archive, namespace=asked.namespace, owner=owner)
+    try:
+        # Its pods are not there yet, and find it when they come.
+        await session.client.create(code)
+    except AlreadyExists:
+        # What other jobs have shipped is theirs too.
+        await session.client.patch(Ref.of(code), Patch.strategic(tie))
+    except ApiError:
+        with suppress(ApiError):
+            await session.client.delete(Ref.of(made), propagation="Foreground")
+        raise
     if own:
-        await session.client.patch(Ref.of(own), Patch.merge(tie.body))
+        await session.client.patch(Ref.of(own), Patch.merge(tie))
     for warning in session.client.take_warnings():
         click.echo(f"warning: {warning}", err=True)
     return Ref.of(made)

@@ -7,8 +7,10 @@ import io
 import os
 import tarfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from trainplane.api.meta import Raw
 from trainplane.sdk.ignore import Ignore
@@ -45,8 +47,7 @@ class NotShipped(Exception):
     """The folder cannot be shipped: what, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(msgspec.Struct, frozen=True):
     """A folder's files, packed."""
 
     data: bytes
@@ -83,12 +84,17 @@ def pack(folder: Path) -> Archive:
     return made
 
 
-def configmap(archive: Archive, *, namespace: str) -> Raw:
-    """The object that keeps an archive; it never changes, for its name says what is in it."""
+def configmap(archive: Archive, *, namespace: str, owner: Raw | None = None) -> Raw:
+    """The object that keeps an archive, and goes with its owner; it never changes, for its name says what is in it."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": archive.name, "namespace": namespace, "labels": {PART_OF: archive.digest}},
+        "metadata": {
+            "name": archive.name,
+            "namespace": namespace,
+            "labels": {PART_OF: archive.digest},
+            **({"ownerReferences": [owner]} if owner else {}),
+        },
         "immutable": True,
         "binaryData": {KEY: base64.b64encode(archive.data).decode()},
         **({"data": {RANKS: archive.ranks}} if archive.ranks else {}),
