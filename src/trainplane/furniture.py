@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from importlib.resources import files
+from pathlib import Path
 
 import orjson
 
@@ -23,6 +23,7 @@ PUBLIC = "kubeflow-trainer-public"
 TRAINER_VERSION = "v2.3.0"
 """The Kubeflow Trainer whose API is served."""
 ROOT_CERTIFICATE = "kube-root-ca.crt"
+HERE = Path(__file__).parent
 MADE = "furniture.json"
 """What the API makes of the outfit; `tools/furniture.py` writes it."""
 
@@ -48,7 +49,7 @@ async def furnish(api: Api) -> None:
             if ground.lookup(ref) is None:
                 raw = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ref.name}}
                 makers.create_task(_created(api, raw))
-    made = orjson.loads(files("trainplane").joinpath(MADE).read_bytes())
+    made = orjson.loads((HERE / MADE).read_bytes())
     async with asyncio.TaskGroup() as makers:
         for raw in made:
             if ground.lookup(Ref.of(raw)) is None:
@@ -84,9 +85,7 @@ def public() -> list[Raw]:
 
 def runtimes() -> list[Raw]:
     """The built-in runtimes."""
-    folder = files("trainplane").joinpath("runtimes")
-    found = sorted(folder.iterdir(), key=lambda file: file.name)
-    texts = [file.read_bytes() for file in found if file.name.endswith(".yaml")]
+    texts = [file.read_bytes() for file in sorted((HERE / "runtimes").glob("*.yaml"))]
     return [document.value for text in texts for document in parse(text).documents]
 
 

@@ -59,7 +59,7 @@ def work_alone(
 async def _worked(server: Server, cluster: "Cluster", config: "Config", *, work: Work, greet: Greeting) -> int:
     from trainplane.cli.door import open_door
     from trainplane.cluster.inside import Inside
-    from trainplane.cluster.remote import target
+    from trainplane.cluster.kubeconfig import load
     from trainplane.embed import running
 
     task = asyncio.current_task()
@@ -75,7 +75,7 @@ async def _worked(server: Server, cluster: "Cluster", config: "Config", *, work:
         greet(serving)
         if serving.nodes is None:
             raise ValueError("a cluster for a piece of work has nodes")
-        client = Inside(serving.api, serving.nodes.streams, target=target(serving.kubeconfig))
+        client = Inside(serving.api, serving.nodes.streams, target=load([serving.kubeconfig]))
         async with open_door(cluster, serving.api):
             write_record(cluster, Record(os.getpid(), serving.server, for_one_job=True))
             try:

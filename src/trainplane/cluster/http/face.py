@@ -22,14 +22,15 @@ BACKLOG = 128
 class Face:
     """The sockets at which requests are answered."""
 
-    def __init__(self, make: Callable[[], "App"], *, tls: ssl.SSLContext, waits: bool = False) -> None:
-        """`make` is asked for what answers; where the Face `waits`, not before somebody knocks."""
+    def __init__(self, make: Callable[[], "App"], *, tls: Callable[[], ssl.SSLContext], waits: bool = False) -> None:
+        """`make` and `tls` are asked for what answers; where the Face `waits`, not before somebody knocks."""
         self._make = make
         self._tls = tls
         self._waits = waits
         self._doors: list[socket.socket] = []
         """At which nobody has knocked yet."""
         self._app: App | None = None
+        self._context: ssl.SSLContext | None = None
         self._runner: web.ServerRunner | None = None
         self._opening: asyncio.Task[None] | None = None
 
@@ -58,8 +59,10 @@ class Face:
         if self._app is None:
             self._app = self._make()
             self._runner = await serve(self._app)
+        if self._context is None:
+            self._context = self._tls()
         while self._doors and self._runner:
-            await web.SockSite(self._runner, self._doors.pop(0), ssl_context=self._tls).start()
+            await web.SockSite(self._runner, self._doors.pop(0), ssl_context=self._context).start()
 
     async def close(self) -> None:
         """Answer no more."""
