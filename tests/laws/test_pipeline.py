@@ -1,12 +1,12 @@
 """The laws of the pipeline: it is a function, it changes nothing it is given, and it can account for every leaf."""
 
 import copy
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.laws.pipelines import pairs, unblamed
 from trainplane.api.meta import Raw

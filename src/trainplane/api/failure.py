@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from trainplane.api.batch import COMPLETION_INDEX
 from trainplane.api.jobset import JOB_INDEX, REPLICATED_JOB_NAME
@@ -204,8 +206,7 @@ def bare(line: str) -> str:
     return line
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """The failure that came first."""
 
     pod: str

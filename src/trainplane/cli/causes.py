@@ -1,9 +1,10 @@
 """What jobs wait for, asked with the caller's own rights: the cause, the place in line, the expected start."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from trainplane.api.meta import Raw
 from trainplane.api.times import stamp

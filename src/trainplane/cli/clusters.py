@@ -5,12 +5,12 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 DEFAULT = "trainplane"
 _UNITS = ("kB", "MB", "GB", "TB")
@@ -23,8 +23,7 @@ class Refused(click.ClickException):
     exit_code = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(msgspec.Struct, frozen=True):
     """A cluster by its name and the folder of its data, whether it runs or not, or was ever started."""
 
     name: str

@@ -5,12 +5,13 @@ import re
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
+from msgspec.structs import replace
 
 from trainplane.cli.clusters import DEFAULT, Cluster, Refused, of_cluster
 
@@ -38,8 +39,7 @@ _NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(msgspec.Struct, frozen=True):
     """An API server by its kubeconfig, and the namespaces that a verb is about."""
 
     kubeconfig: Path | None
@@ -105,8 +105,7 @@ class Server:
         return _COMMAND.sub(typed, text)
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(msgspec.Struct, frozen=True):
     """A connection to a server, and the namespace that a verb is about; "" is all of them."""
 
     server: Server

@@ -4,11 +4,11 @@ import asyncio
 import re
 from collections.abc import Callable
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 import click
+from msgspec.structs import replace
 
 from trainplane.api.failure import ADVICE, ExitClass, Failure, first_failure, judge
 from trainplane.api.meta import Raw

@@ -1,7 +1,6 @@
 """Client: the seam. Everything above it works the same against our cluster and a real one; Streams stands beside it."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
@@ -118,8 +117,7 @@ class Client(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(msgspec.Struct, frozen=True):
     """Which part of a container's output; None is where nothing was said."""
 
     container: str = ""

@@ -3,9 +3,10 @@
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, TypeAlias
+
+import msgspec
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw, micro_time
@@ -40,8 +41,7 @@ class Clock(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Series:
+class _Series(msgspec.Struct):
     """An Event that was made, and how often it happened."""
 
     ref: Ref

@@ -1,8 +1,9 @@
 """Pods near pods: affinity and anti-affinity terms as questions that a pod either answers or not."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.api.selectors import NOTHING, LabelQuery, Operator, Requirement, from_label_selector
@@ -14,8 +15,7 @@ Namespaces = Mapping[str, Mapping[str, str]]
 """The labels of every namespace."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """Which pods a term speaks of, and the node label within whose values they count as near."""
 
     namespaces: frozenset[str]
@@ -33,8 +33,7 @@ class Term:
         return self.query.matches(labels)
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
+class Neighbours(msgspec.Struct, frozen=True):
     """All that a pod asks of pods near it; `likes` weigh, and below zero they are dislikes."""
 
     near: tuple[Term, ...] = ()

@@ -1,7 +1,6 @@
 """What a pod asks and what a node has, read once and counted in whole numbers."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -41,15 +40,14 @@ GroupKey = tuple[str, str, str]
 """API group, namespace and name of a PodGroup."""
 
 
-@dataclass(slots=True, eq=False)
-class Shape:
+class Shape(msgspec.Struct, eq=False):
     """All that a pod's spec says about where it may go; pods of one template share it."""
 
     requests: dict[str, int]
     """Billionths by resource, `pods` among them; nothing that is zero."""
     usual: dict[str, int]
     """cpu and memory as they count for scores."""
-    selector: Mapping[str, str] = field(default_factory=dict)
+    selector: Mapping[str, str] = msgspec.field(default_factory=dict)
     required: NodeQuery | None = None
     preferred: tuple[tuple[int, NodeTerm], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
@@ -57,7 +55,7 @@ class Shape:
     neighbours: Neighbours = NOBODY
     spreads: tuple[Spread, ...] = ()
     claims: tuple[str, ...] = ()
-    verdicts: dict[int, str] = field(default_factory=dict)
+    verdicts: dict[int, str] = msgspec.field(default_factory=dict)
     """By edition of a node: why it can never take such a pod, "" where it can."""
 
     @property
@@ -66,8 +64,7 @@ class Shape:
         return bool(self.neighbours or self.spreads or self.claims)
 
 
-@dataclass(slots=True, eq=False)
-class Pod:
+class Pod(msgspec.Struct, eq=False):
     """A pod as the scheduler sees it."""
 
     view: View
@@ -111,8 +108,7 @@ class Pod:
         return not (self.node or self.finished or self.deleting or self.gated)
 
 
-@dataclass(slots=True, eq=False)
-class Node:
+class Node(msgspec.Struct, eq=False):
     """A node and what is left of it."""
 
     name: str
@@ -127,8 +123,8 @@ class Node:
     free: dict[str, int]
     usual: dict[str, int]
     """cpu and memory of its pods as they count for scores."""
-    ports: dict[Port, int] = field(default_factory=dict)
-    pods: dict[str, Pod] = field(default_factory=dict)
+    ports: dict[Port, int] = msgspec.field(default_factory=dict)
+    pods: dict[str, Pod] = msgspec.field(default_factory=dict)
     version: int = 0
     """Grows whenever its pods change."""
 

@@ -1,8 +1,9 @@
 """Gangs: pods that start together or not at all, as many as their PodGroup says; a lone pod is a gang of one."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import QuantityError
@@ -22,8 +23,7 @@ _SLACK = 64
 SYSTEM_PRIORITIES = {SYSTEM_CLUSTER_CRITICAL: 2_000_000_000, SYSTEM_NODE_CRITICAL: 2_000_001_000}
 
 
-@dataclass(slots=True, eq=False)
-class Gang:
+class Gang(msgspec.Struct, eq=False):
     """Pods that wait for nodes together."""
 
     name: str

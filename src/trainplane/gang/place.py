@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+
+import msgspec
 
 from trainplane.api.nodes import REGION, ZONE
 from trainplane.gang.filters import (
@@ -32,8 +33,7 @@ NETWORK = ("network.topology.nvidia.com/accelerator", "network.topology.nvidia.c
 Allowed = Callable[[Node], bool]
 
 
-@dataclass(slots=True)
-class Ranking:
+class Ranking(msgspec.Struct):
     """The nodes that may take pods of one shape, best first; looks again only at nodes whose room changed."""
 
     shape: Shape

@@ -1,8 +1,9 @@
 """Preemption: the fewest whole gangs of lower priority whose leaving makes room, and nobody besides."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, islice
+
+import msgspec
 
 from trainplane.gang.fit import GroupKey, Node, Pod
 from trainplane.gang.gangs import Gang, priority
@@ -14,8 +15,7 @@ _MOST_TRIALS = 400
 """How many sets of victims are tried for the fewest before the least important are taken one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Victim:
+class Victim(msgspec.Struct, frozen=True):
     """A running gang, or a lone pod, that may be sent away."""
 
     name: str
@@ -29,8 +29,7 @@ class Victim:
         return self.priority, len(self.pods), "".join(chr(0x10FFFF - ord(letter)) for letter in self.started)
 
 
-@dataclass(frozen=True, slots=True)
-class Preemption:
+class Preemption(msgspec.Struct, frozen=True):
     """Who has to go, and where the gang will be."""
 
     victims: tuple[Victim, ...]

@@ -1,7 +1,8 @@
 """Queues: whose turn it is. Higher priority first, then the queue with the least of its share, then the oldest gang."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import Amount, QuantityError
@@ -13,15 +14,14 @@ from trainplane.gang.ledger import Ledger
 from trainplane.reconcile.view import View
 
 
-@dataclass(slots=True)
-class Queue:
+class Queue(msgspec.Struct):
     """A queue of gangs, its weight, the most it may hold, and what it holds."""
 
     name: str
     weight: int = 1
-    capability: Mapping[str, int] = field(default_factory=dict)
+    capability: Mapping[str, int] = msgspec.field(default_factory=dict)
     closed: bool = False
-    held: dict[str, int] = field(default_factory=dict)
+    held: dict[str, int] = msgspec.field(default_factory=dict)
 
     def share(self, total: Mapping[str, int]) -> float:
         """Its dominant share: of the resource that it holds most of, which part of the cluster."""

@@ -5,8 +5,9 @@ once enough of them have left; what it will take there is kept from all who woul
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from trainplane.gang.fit import Node, Pod
 from trainplane.gang.gangs import Gang, requested
@@ -17,8 +18,7 @@ Ends = Callable[[Pod], datetime | None]
 """When a pod will have ended at the latest, where that is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(msgspec.Struct, frozen=True):
     """When the gang has room, if that is known, and what must be kept from others until then, by node."""
 
     gang: Gang

@@ -1,8 +1,9 @@
 """The scheduler: one look at all pods and nodes, and who is bound, who is told why not, and who has to go."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from trainplane.api.quantity import Amount
 from trainplane.api.raw import look

@@ -1,8 +1,9 @@
 """Topology spread constraints: how evenly pods of a kind lie over the values of a node label."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from trainplane.api.selectors import NOTHING, LabelQuery, Operator, Requirement, from_label_selector
 from trainplane.gang.affinity import Term
@@ -11,8 +12,7 @@ UNEVEN = "node(s) didn't match pod topology spread constraints"
 NO_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True):
     """One constraint: `term` says which pods are counted and over which label."""
 
     term: Term
@@ -46,8 +46,7 @@ def spreads(constraints: Any, *, namespace: str, labels: Mapping[str, str]) -> t
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Evenness:
+class Evenness(msgspec.Struct, frozen=True):
     """One constraint with its counts: how many pods each value of the label has now, and the least of them."""
 
     spread: Spread

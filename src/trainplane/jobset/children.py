@@ -1,7 +1,8 @@
 """The Jobs of a JobSet that exist: which run they are of, and which of them run, have succeeded or have failed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from trainplane.api.batch import COMPLETE, FAILED
 from trainplane.api.conditions import is_true
@@ -17,8 +18,7 @@ class Unreadable(Exception):
     """A Job of the JobSet does not say of which run it is, and nothing can be decided until it does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Children:
+class Children(msgspec.Struct, frozen=True):
     """The Jobs of a JobSet, told apart."""
 
     active: tuple[Raw, ...] = ()

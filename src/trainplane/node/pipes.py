@@ -8,7 +8,8 @@ import struct
 import termios
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+
+import msgspec
 
 from trainplane.node.runner import Stdio
 
@@ -106,8 +107,7 @@ def _set(room: asyncio.Future[None]) -> None:
         room.set_result(None)
 
 
-@dataclass(slots=True)
-class Ends:
+class Ends(msgspec.Struct):
     """Both ends of a process's input and output: the files it gets, and what is done with them here."""
 
     stdio: Stdio

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from trainplane.api.kinds import HUB
 from trainplane.api.meta import Raw
@@ -28,8 +29,7 @@ class Unfit(Exception):
     """The runtime cannot run this: what, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What somebody wants to run."""
 
     name: str
@@ -43,7 +43,7 @@ class Asked:
     memory: str = ""
     elastic: tuple[int, int] | None = None
     image: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)
     namespace: str = "default"
 
     @property

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from trainplane.api.meta import Raw
 from trainplane.api.times import moment

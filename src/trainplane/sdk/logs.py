@@ -5,7 +5,9 @@ import heapq
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from trainplane.api.batch import COMPLETION_INDEX
 from trainplane.api.failure import bare
@@ -26,8 +28,7 @@ _RANK = re.compile(r"^\[(?:rank|[a-z]+)(\d+)\]: ?")
 """What torchrun puts before a line when it is told to say whose it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """One line of output, and who wrote it."""
 
     step: str
@@ -52,15 +53,14 @@ class Line:
         return f"{self.step}-{self.index}" if self.rank is None else f"rank {self.rank}"
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """Which lines."""
 
     steps: frozenset[str] = frozenset()
     """Empty is all of them."""
     ranks: frozenset[int] = frozenset()
     """Process ranks where lines say them, else node ranks; empty is all of them."""
-    log: Log = field(default_factory=Log)
+    log: Log = msgspec.field(default_factory=Log)
 
     def of_pod(self, pod: Raw) -> bool:
         """Whether a pod may have such lines."""

@@ -5,8 +5,9 @@ to report a change. What a difference cannot tell is where the value was read; s
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Path
@@ -17,8 +18,7 @@ GONE = object()
 """Stands for a leaf that a step removed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """One step's hand on one leaf."""
 
     step: str

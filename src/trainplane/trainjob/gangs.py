@@ -1,10 +1,10 @@
 """podGroupPolicy: one PodGroup for each stage that starts together, so that a staged start can never starve itself."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from trainplane.api.meta import Raw, write
 from trainplane.api.policies import Coscheduling, Volcano

@@ -1,9 +1,10 @@
 """The pipeline: the steps from a TrainJob and its runtime to a Plan, in order, and the blame for what each did."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
+
+import msgspec
 
 from trainplane.api.meta import Raw, read
 from trainplane.api.problem import Problem, Severity
@@ -52,11 +53,10 @@ class Refused(Exception):
         super().__init__("; ".join(str(problem) for problem in self.problems))
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What a render needs to know of the cluster; nothing of it changes what the TrainJob means."""
 
-    overheads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    overheads: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     """What each RuntimeClass adds to a pod, by name."""
     kinds: frozenset[str] = frozenset()
     """Kinds beyond our own that the cluster serves, as `Kind.group`."""

@@ -1,7 +1,6 @@
 """Plan: what a TrainJob will become, as one frozen value that steps return a new version of."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -16,8 +15,7 @@ POD = ("template", "spec", "template")
 """From a replicated job to its pod template."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """Where a value was read: a document of the input, and the path in it."""
 
     document: str

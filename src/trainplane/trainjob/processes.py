@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import QuantityError, parse
@@ -14,8 +15,7 @@ _SHARE_OF_A_GPU = re.compile(r"gpu[-_.]?(mem|core|percent)", re.IGNORECASE)
 """Resources that measure a part of a GPU, such as nvidia.com/gpumem; counting them would count megabytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Processes:
+class Processes(msgspec.Struct, frozen=True):
     """The processes on each node: as torchrun is told, as a number, and why."""
 
     text: str

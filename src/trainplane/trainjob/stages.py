@@ -1,15 +1,15 @@
 """Stages: which replicated jobs start together, and a proof that every gang can be filled as its pods appear."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 Wait = tuple[str, str]
 """A replicated job, and the state in which it lets others start: Ready or Complete."""
 
 
-@dataclass(frozen=True, slots=True)
-class Starter:
+class Starter(msgspec.Struct, frozen=True):
     """A replicated job as the question of starting sees it."""
 
     name: str
@@ -21,8 +21,7 @@ class Starter:
     """Whether the other pods appear only after the first is placed, as with exclusive topology."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deadlock:
+class Deadlock(msgspec.Struct, frozen=True):
     """Gangs that can never be filled, and why: each waits for the next, and the last for the first."""
 
     gang: str

@@ -7,8 +7,8 @@ Names that the container's own environment defines, and names that nobody knows,
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 from msgspec import UnsetType
 
 from trainplane.api.meta import Raw
@@ -42,13 +42,12 @@ _MENTION = re.compile(rf"\$(?:(\$)|[({{]?({_NAME}))")
 _SHELLS = ("sh", "bash", "dash", "ash", "zsh", "ksh")
 
 
-@dataclass(slots=True)
-class Found:
+class Found(msgspec.Struct):
     """What reading a container's words has brought to light."""
 
-    named: set[str] = field(default_factory=set)
+    named: set[str] = msgspec.field(default_factory=set)
     """Names that are spoken of."""
-    needed: set[str] = field(default_factory=set)
+    needed: set[str] = msgspec.field(default_factory=set)
     """Names that must be in the environment."""
 
 

@@ -1,17 +1,17 @@
 """Cause: what keeps a TrainJob from going on, since when, and what to do about it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
+
+import msgspec
 
 from trainplane.api.times import stamp
 from trainplane.reconcile.view import Ref
 from trainplane.why.scene import Scene
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """One cause: its id, what is the matter with names and numbers, since when, the way out, and what it is about."""
 
     id: str

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
@@ -25,8 +24,7 @@ Counts = dict[str, int]
 """Billionths by resource; `pods` among them."""
 
 
-@dataclass(slots=True)
-class Room:
+class Room(msgspec.Struct):
     """A node, what it has, and what is left of it."""
 
     node: Raw
@@ -35,7 +33,7 @@ class Room:
     labels: Mapping[str, str]
     taints: tuple[Raw, ...]
     """Those that keep pods away; a cordoned node has one more."""
-    holders: dict[str, Counts] = field(default_factory=dict)
+    holders: dict[str, Counts] = msgspec.field(default_factory=dict)
     """What the pods of each TrainJob hold, by its name."""
 
     @property
@@ -175,8 +173,7 @@ def scarcest(there: Iterable[Counts], asked: Counts) -> str:
     return min(fitting, key=lambda name: (fitting[name], name == "pods", name))
 
 
-@dataclass(slots=True)
-class Wishes:
+class Wishes(msgspec.Struct):
     """Which nodes a pod takes, read once for all of them."""
 
     selector: Mapping[str, str]

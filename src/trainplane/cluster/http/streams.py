@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 import orjson
 from aiohttp import WSMessage, WSMsgType, web
+from msgspec.structs import replace
 
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref

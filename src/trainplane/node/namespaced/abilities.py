@@ -1,13 +1,13 @@
 """What pods can ask for on this machine, as the Runner has found by trying."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from trainplane.node.runner import Ability
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What was found at the start."""
 
     rootless: bool

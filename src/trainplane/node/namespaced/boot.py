@@ -13,9 +13,6 @@ from trainplane.node.namespaced.network import open_namespace
 from trainplane.node.namespaced.server import Server
 from trainplane.node.namespaced.users import become_root_of_own
 
-LINE = "import sys; sys.path.insert(0, sys.argv[1]); from trainplane.node.namespaced.boot import main; main()"
-"""What the interpreter is given; it starts without site-packages, because they take a third of its time."""
-
 
 def main() -> NoReturn:
     """Make the namespaces, and serve in them; the socket's number is the second argument."""

@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from trainplane.node.namespaced import cgroups, channel, kernel, minder
 from trainplane.node.namespaced.channel import Message
@@ -14,18 +13,18 @@ from trainplane.node.namespaced.network import Network, open_namespace, write_se
 _FLAGS = {"net": kernel.NEW_NET, "uts": kernel.NEW_UTS, "ipc": kernel.NEW_IPC}
 
 
-@dataclass(slots=True)
 class Box:
     """What the containers of a pod share."""
 
-    namespaces: dict[str, int]
-    keeper: int | None = None
-    """The first process of all containers, where they share their processes."""
-    control: socket.socket | None = None
-    """The keeper's; it ends when this is closed."""
-    memory_folders: list[str] = field(default_factory=list)
-    removals: list[int] = field(default_factory=list)
-    """The requests to remove it, which are answered when nothing is left."""
+    def __init__(self, namespaces: dict[str, int]) -> None:
+        self.namespaces = namespaces
+        self.keeper: int | None = None
+        """The first process of all containers, where they share their processes."""
+        self.control: socket.socket | None = None
+        """The keeper's; it ends when this is closed."""
+        self.memory_folders: list[str] = []
+        self.removals: list[int] = []
+        """The requests to remove it, which are answered when nothing is left."""
 
     def memory_folder(self, folder: str, size: int | None) -> None:
         """Mount memory where the containers look for it; once for all of them."""

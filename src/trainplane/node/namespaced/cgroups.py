@@ -6,8 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 PERIOD = 100_000
 _PREFIX = "trainplane-"
@@ -16,8 +15,7 @@ _CONTROLLERS = ("memory", "cpu", "cpuacct", "pids")
 _REMOVAL_SECONDS = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How much a group may use: cores, bytes, and its weight when the machine is busy, in cores."""
 
     cpus: float | None = None

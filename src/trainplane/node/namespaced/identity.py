@@ -1,7 +1,6 @@
 """Who a container runs as: the maps of its user namespace, its line in /etc/passwd, its capabilities."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 RANGE = 65536
 """How many users and groups a container can have."""
@@ -30,16 +29,18 @@ Map = tuple[tuple[int, int, int], ...]
 """Lines of uid_map: the first number inside, the first outside, how many."""
 
 
-@dataclass(frozen=True, slots=True)
 class Users:
     """Which users of the host a container's users are."""
 
-    base: int
-    """The host's number of the container's user 0 (as the fork server counts)."""
-    count: int
-    """RANGE, or 1 where only one user is to be had."""
-    keep: bool
-    """Whether the container's own user is the first one, and the others follow."""
+    def __init__(self, base: int, count: int, *, keep: bool) -> None:
+        """`base` is the host's number of the container's user 0, as the fork server counts.
+
+        `count` is RANGE, or 1 where only one user is to be had. With `keep` the container's own user is the first one,
+        and the others follow.
+        """
+        self.base = base
+        self.count = count
+        self.keep = keep
 
     def map(self, own: int) -> Map:
         """The lines of uid_map or gid_map, when the container runs as `own`."""

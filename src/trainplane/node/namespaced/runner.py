@@ -8,9 +8,10 @@ import signal as signals
 import socket
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
+import msgspec
 
 from trainplane.api.ref import Ref
 from trainplane.control import clock
@@ -44,13 +45,12 @@ _SYSCTLS = ("net.", "kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
 """Those that belong to a namespace; all others are the whole machine's."""
 
 
-@dataclass(slots=True)
-class _Made:
+class _Made(msgspec.Struct):
     """A box, as long as there is one."""
 
     box: Box
     addresses: tuple[str, ...]
-    ids: list[str] = field(default_factory=list)
+    ids: list[str] = msgspec.field(default_factory=list)
     network: Path | None = None
     """The network namespace that somebody else has made for it."""
 

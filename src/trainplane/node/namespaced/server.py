@@ -11,7 +11,6 @@ import select
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NoReturn
 
 from trainplane.node.namespaced import cgroups, channel, kernel, minder
@@ -26,23 +25,18 @@ from trainplane.node.namespaced.users import make_users
 _WATCH_SECONDS = 1.0
 
 
-@dataclass(slots=True)
 class _Child:
     """A minder, and what it has said so far."""
 
-    id: str
-    box: str
-    minder: int
-    control: socket.socket
-    order: Message
-    group: str
-    first: bool
-    memory: int | None
-    """The limit that is watched over here, for want of control groups."""
-    started: bool = False
-    failed: bool = False
-    status: int | None = None
-    killed_for_memory: bool = False
+    def __init__(self, name: str, order: Message, *, box: str, minder: int, control: socket.socket) -> None:
+        self.id, self.box, self.order = name, box, order
+        self.minder, self.control = minder, control
+        self.group, self.first = "", False
+        self.memory: int | None = None
+        """The limit that is watched over here, for want of control groups."""
+        self.started, self.failed = False, False
+        self.status: int | None = None
+        self.killed_for_memory = False
 
 
 class Server:
@@ -247,7 +241,7 @@ class Server:
             finally:
                 os._exit(1)
         theirs.close()
-        child = _Child(id=name, box=box, minder=pid, control=ours, order=order, group="", first=False, memory=None)
+        child = _Child(name, order, box=box, minder=pid, control=ours)
         self._children[pid] = child
         self._by_file[ours.fileno()] = child
         self._poll.register(ours.fileno(), select.POLLIN)

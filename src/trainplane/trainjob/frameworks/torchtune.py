@@ -4,8 +4,9 @@ A TrainJob asks for it with the command `tune run` and nothing more. The model i
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from trainplane.api.loose import integer_at, object_at, text_at, texts_at
 from trainplane.api.problem import Problem
@@ -29,8 +30,7 @@ MANAGED = ("output_dir", "tokenizer.path", "checkpointer.checkpoint_dir", "token
 """The settings that belong to the runtime, because its volumes are mounted there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Devices:
+class Devices(msgspec.Struct, frozen=True):
     """What the training runs on."""
 
     nodes: int

@@ -1,7 +1,8 @@
 """Environment variables of a framework: how they join those of the template and of the TrainJob."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Path
@@ -15,8 +16,7 @@ PORT = 29500
 POD_NUMBER = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(msgspec.Struct, frozen=True):
     """One variable that a framework sets."""
 
     name: str
