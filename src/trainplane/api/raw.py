@@ -27,6 +27,11 @@ def look(value: Any, *path: str | int) -> Any:
     return value
 
 
+def uid_of(raw: Raw) -> str:
+    """The uid of an object; "" where it has none yet."""
+    return str(raw["metadata"].get("uid", ""))
+
+
 def as_object(value: Any) -> Mapping[str, Any]:
     """The value if it is an object, else an empty one."""
     return value if isinstance(value, _OBJECT) else {}

@@ -137,28 +137,16 @@ def _errors(each: Answer) -> Iterator[Located]:
 
 
 def _as_json(answers: list[Answer], problems: list[Located]) -> dict[str, Any]:
+    from trainplane.cli.lint import problem_json
+
     return {
         "documents": [
             {
                 "object": None if each.refused else each.converted.raw,
                 "changed": each.converted.changed,
-                "notes": [_note(note) for note in each.notes],
+                "notes": [problem_json(note) for note in each.notes],
             }
             for each in answers
         ],
-        "problems": [_note(problem) for problem in problems],
-    }
-
-
-def _note(located: Located) -> dict[str, Any]:
-    problem = located.problem
-    return {
-        "id": problem.rule.id,
-        "severity": str(problem.severity),
-        "file": located.file,
-        "line": located.line,
-        "column": located.column,
-        "field": problem.field,
-        "what": problem.what,
-        "todo": problem.todo,
+        "problems": [problem_json(problem) for problem in problems],
     }

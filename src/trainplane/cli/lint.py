@@ -10,6 +10,7 @@ import click
 
 from trainplane.api.documents import MAX_BYTES
 from trainplane.api.problem import Located, Severity
+from trainplane.api.sentences import counted
 from trainplane.lint import Findings
 from trainplane.lint import lint as lint_texts
 
@@ -121,11 +122,11 @@ def told(found: Located) -> Iterator[str]:
 def summary(findings: Findings) -> str:
     """How much there was of everything, and what to do next."""
     counts = (
-        _count(findings.how_many(Severity.ERROR), "error"),
-        _count(findings.how_many(Severity.WARNING), "warning"),
-        _count(findings.how_many(Severity.INFO), "note"),
+        counted(findings.how_many(Severity.ERROR), "error"),
+        counted(findings.how_many(Severity.WARNING), "warning"),
+        counted(findings.how_many(Severity.INFO), "note"),
     )
-    line = f"{_count(findings.files, 'file')}, {_count(findings.documents, 'document')}: {', '.join(counts)}"
+    line = f"{counted(findings.files, 'file')}, {counted(findings.documents, 'document')}: {', '.join(counts)}"
     worst = sorted(findings.located, key=lambda found: list(Severity).index(found.severity))
     return f"{line}; `trainplane help {worst[0].problem.rule.id}` explains" if worst else line
 
@@ -179,10 +180,6 @@ def _walk(folder: str) -> Iterator[str]:
     if not found:
         raise UnusableError(f"{folder}: no {', '.join(f'*{suffix}' for suffix in SUFFIXES)} file in this folder")
     yield from sorted(found)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _printable(text: str) -> str:

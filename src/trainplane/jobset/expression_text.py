@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 MOST_REPEATS = 1000
@@ -44,8 +43,7 @@ class Unreadable(ValueError):
     """A text that is no expression."""
 
 
-@dataclass(frozen=True, slots=True)
-class One:
+class One(NamedTuple):
     """A class of characters, of which one is taken."""
 
     ranges: str = ""
@@ -65,8 +63,7 @@ class One:
         return inside or any(other(char) for other in self.others)
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(NamedTuple):
     """A place in the text, where nothing is taken: A, z, b and B as they are escaped, ^ and $ of lines."""
 
     word: str

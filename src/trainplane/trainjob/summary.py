@@ -6,13 +6,15 @@ from typing import NamedTuple, TypeAlias
 
 from trainplane.api.conditions import condition, is_true
 from trainplane.api.meta import Raw
+from trainplane.api.raw import uid_of
+from trainplane.api.sentences import counted
 from trainplane.api.times import moment, stamp
 from trainplane.reconcile.view import View
 from trainplane.trainjob.children import child_job
 from trainplane.trainjob.lifetime import is_past_deadline
 from trainplane.trainjob.status import finished
 from trainplane.trainjob.tree import at
-from trainplane.trainjob.trouble import Trouble, first_failure, uid_of
+from trainplane.trainjob.trouble import Trouble, first_failure
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
@@ -207,11 +209,6 @@ def lasted(started: str | None, ended: str) -> str:
     hours, minutes = seconds // 3600, seconds % 3600 // 60
     parts = ((hours, "h"), (minutes, "min"), (0 if hours else seconds % 60, "s"))
     return f", after {' '.join(f'{count} {unit}' for count, unit in parts if count)} of training"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number and its noun."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(words: Iterable[str]) -> str:

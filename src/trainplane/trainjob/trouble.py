@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from trainplane.api.conditions import condition
 from trainplane.api.meta import Raw
+from trainplane.api.raw import uid_of
 from trainplane.reconcile.view import Ref, View
 from trainplane.trainjob.status import finished
 from trainplane.trainjob.tree import at
@@ -100,8 +101,3 @@ def ended(pod: Raw) -> tuple[str, int, str] | None:
             return str(end.get("finishedAt") or "~"), int(rank) if rank.isdigit() else 0, how
     why = at(pod, ("status", "reason")) or "the pod failed"
     return "~", int(rank) if rank.isdigit() else 0, str(why)
-
-
-def uid_of(raw: Raw) -> str:
-    """The uid of an object."""
-    return str(raw["metadata"].get("uid", ""))

@@ -8,7 +8,7 @@ from trainplane.api.conditions import condition
 from trainplane.api.core import DISRUPTION_TARGET, FAILED, READY, SUCCEEDED
 from trainplane.api.meta import Raw
 from trainplane.api.nodes import NOT_READY, UNREACHABLE
-from trainplane.api.raw import look
+from trainplane.api.raw import look, uid_of
 from trainplane.api.times import moment
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Decision, Delete, Record, SetStatus
@@ -124,11 +124,6 @@ def disrupted(pod: Raw, reason: str, message: str, now: datetime) -> Raw:
     """The pod's status, saying that it was sent away and did not fail by itself."""
     entry = {"type": DISRUPTION_TARGET, "status": "True", "reason": reason, "message": message}
     return with_condition(pod.get("status") or {}, entry, now)
-
-
-def uid_of(raw: Raw) -> str:
-    """The uid of an object."""
-    return str(raw["metadata"].get("uid", ""))
 
 
 def on_node(node: Raw, view: View) -> Iterator[Ref]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from trainplane.api.kinds import KINDS, Kind
 from trainplane.api.meta import FOREGROUND_DELETION, ORPHAN, Raw
+from trainplane.api.raw import uid_of
 from trainplane.api.times import moment
 from trainplane.reconcile.controller import Controller
 from trainplane.reconcile.decision import NOTHING, Action, Decision, Delete, Patch, Record
@@ -174,11 +175,6 @@ def ref_of(reference: Raw, namespace: str) -> Ref:
 def kind_key(reference: Raw) -> tuple[str, str]:
     """Group and kind of the owner that a reference names."""
     return group_of(reference.get("apiVersion", "")), reference.get("kind", "")
-
-
-def uid_of(raw: Raw) -> str:
-    """The uid of an object."""
-    return str(raw["metadata"].get("uid", ""))
 
 
 def touched(raw: Raw, view: View, *, scopes: Scopes) -> Sequence[Ref]:

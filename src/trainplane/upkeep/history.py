@@ -9,7 +9,7 @@ from trainplane.api.history import API_VERSION, DELETED, GROUP, KIND
 from trainplane.api.jobset import RESTART_ATTEMPT
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import Amount, QuantityError
-from trainplane.api.raw import look
+from trainplane.api.raw import look, uid_of
 from trainplane.api.requests import pod_requests
 from trainplane.api.times import moment, stamp
 from trainplane.api.trainer import SUBMITTER
@@ -65,7 +65,7 @@ def ending(job: Raw) -> Raw | None:
 def is_gone(job: Raw, view: View) -> bool:
     """Whether a job is no longer there, or another has its name."""
     there = view.get(Ref.of(job))
-    return there is None or uid(there) != uid(job)
+    return there is None or uid_of(there) != uid_of(job)
 
 
 def deletion(job: Raw, now: datetime) -> Raw:
@@ -139,8 +139,8 @@ def stages(job: Raw, view: View) -> list[Stage]:
     """The Jobs of a TrainJob that are still there, each with its pods."""
     metadata = job["metadata"]
     jobset = view.get(Ref("jobset.x-k8s.io", "JobSet", metadata.get("namespace", ""), metadata["name"]))
-    children = view.controlled_by(uid(jobset), "Job") if jobset else []
-    return [(child, view.controlled_by(uid(child), "Pod")) for child in children]
+    children = view.controlled_by(uid_of(jobset), "Job") if jobset else []
+    return [(child, view.controlled_by(uid_of(child), "Pod")) for child in children]
 
 
 def first_start(pods: Iterable[Raw]) -> str | None:
@@ -213,11 +213,6 @@ def add(total: Seconds, parts: Iterable[tuple[Seconds, int]]) -> None:
 def spelt(total: Seconds) -> dict[str, str]:
     """Amounts for the wire."""
     return {name: str(Amount(amount)) for name, amount in sorted(total.items()) if amount}
-
-
-def uid(raw: Raw) -> str:
-    """The uid of an object."""
-    return str(raw["metadata"].get("uid", ""))
 
 
 def history(*, keep: int = KEPT) -> Controller:

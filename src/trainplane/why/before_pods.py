@@ -7,6 +7,7 @@ from datetime import datetime
 from trainplane.api.meta import Raw
 from trainplane.api.problem import did_you_mean
 from trainplane.api.raw import look
+from trainplane.api.sentences import counted
 from trainplane.api.trainer import (
     CLUSTER_TRAINING_RUNTIME,
     CONTROLLER,
@@ -18,7 +19,7 @@ from trainplane.api.trainer import (
 from trainplane.reconcile.view import Ref
 from trainplane.why.cause import Cause
 from trainplane.why.scene import PATIENCE, Scene, began, condition, seen, stage, stage_of, time_of
-from trainplane.why.sentence import counted, is_or_are, listed, quoted
+from trainplane.why.sentence import is_or_are, listed, quoted
 
 LONG = f"{int(PATIENCE.total_seconds())} s"
 COLLECTORS = ("foregroundDeletion", "orphan")

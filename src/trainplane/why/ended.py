@@ -5,10 +5,11 @@ from trainplane.api.failure import ADVICE, ExitClass, first_failure
 from trainplane.api.failure import CONDITION as FAILURE
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
+from trainplane.api.sentences import counted
 from trainplane.reconcile.view import Ref
 from trainplane.why.cause import Cause
 from trainplane.why.scene import Scene, condition, containers, ended, stage, time_of, true_condition
-from trainplane.why.sentence import counted, quoted
+from trainplane.why.sentence import quoted
 
 
 def deadline_exceeded(scene: Scene) -> Cause | None:

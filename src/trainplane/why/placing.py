@@ -8,11 +8,12 @@ from trainplane.api.core import POD_SCHEDULED
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.api.scheduling import GROUP_NAME_ANNOTATION, POD_GROUP_LABEL, VOLCANO_GROUP_NAME_ANNOTATION
+from trainplane.api.sentences import counted
 from trainplane.reconcile.view import Ref
 from trainplane.why.before_pods import runtime_of
 from trainplane.why.cause import Cause
 from trainplane.why.scene import Scene, condition, stage, stage_of, time_of, true_condition
-from trainplane.why.sentence import NAMES, amount, amounts, counted, figure, is_or_are, listed, quoted
+from trainplane.why.sentence import NAMES, amount, amounts, figure, is_or_are, listed, quoted
 from trainplane.why.space import (
     REQUIRED,
     Counts,

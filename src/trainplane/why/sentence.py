@@ -11,11 +11,6 @@ _OBEYED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069
 NAMES = {"cpu": "CPU", "memory": "memory", "nvidia.com/gpu": "GPU", "ephemeral-storage": "disk"}
 
 
-def counted(number: int, noun: str) -> str:
-    """A number and its noun."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def listed(words: Iterable[str], *, most: int = 5) -> str:
     """Words as a sentence lists them, not too many of them."""
     all_words = list(words)

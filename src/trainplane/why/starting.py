@@ -8,6 +8,7 @@ from trainplane.api.core import DISRUPTION_TARGET, FAILED, READY
 from trainplane.api.meta import Raw
 from trainplane.api.nodes import REMOVING_NODE
 from trainplane.api.raw import look
+from trainplane.api.sentences import counted
 from trainplane.reconcile.view import Ref
 from trainplane.why.cause import Cause
 from trainplane.why.ended import exit_of, first_failed, how_failed
@@ -24,7 +25,7 @@ from trainplane.why.scene import (
     time_of,
     true_condition,
 )
-from trainplane.why.sentence import counted, is_or_are, listed, quoted
+from trainplane.why.sentence import is_or_are, listed, quoted
 
 PULL = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError")
 CREATE = ("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PostStartHookError")
