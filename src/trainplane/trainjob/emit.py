@@ -3,9 +3,13 @@
 from typing import Any
 
 from trainplane.api.meta import Raw
+from trainplane.api.problem import Path
 from trainplane.api.quantity import canonical
 from trainplane.trainjob.plan import POD, Plan
 from trainplane.trainjob.tree import at, put
+
+VOLUMES: Path = (*POD, "spec", "volumes")
+CLAIMED: Path = ("ephemeral", "volumeClaimTemplate", "spec", "resources")
 
 
 def shape(plan: Plan) -> Plan:
@@ -24,8 +28,11 @@ def shaped(job: Raw) -> Raw:
             tidy = amounts(container.get("resources") or {})
             if tidy != container.get("resources"):
                 job = put(job, (*POD, "spec", kind, i, "resources"), tidy)
-    pod = at(job, (*POD, "spec", "resources"))
-    return put(job, (*POD, "spec", "resources"), amounts(pod)) if isinstance(pod, dict) else job
+    claims = ((*VOLUMES, i, *CLAIMED) for i, _ in enumerate(at(job, VOLUMES) or ()))
+    for place in ((*POD, "spec", "resources"), *claims):
+        written = at(job, place)
+        job = put(job, place, amounts(written)) if isinstance(written, dict) else job
+    return job
 
 
 def amounts(resources: Raw) -> Raw:

@@ -16,10 +16,16 @@ SILENT: Mapping[str, Any] = {
     **dict.fromkeys(("terminationMessagePath", "terminationMessagePolicy"), ""),
 }
 """Fields with a value that means as much as none."""
+ALWAYS: Mapping[str, Raw] = {
+    "resourceFieldRef": {"divisor": "0"},
+    "volumeClaimTemplate": {"metadata": {}},
+    "onPodConditions": {"status": ""},
+}
+"""What typed clients write into an object, or into each of a list, whether the author did or not."""
 
 
 def told(template: Raw, silent: Mapping[str, Any] = SILENT) -> Raw:
-    """A part of a template without what says nothing, and with the divisor that every resourceFieldRef has.
+    """A part of a template without what says nothing, and with what is always said.
 
     A patch may silence what a template says, so in one nothing is `silent` but an empty list or map.
     """
@@ -27,11 +33,11 @@ def told(template: Raw, silent: Mapping[str, Any] = SILENT) -> Raw:
     for field, value in template.items():
         if is_nothing(field, value, silent):
             continue
+        always = ALWAYS.get(field, {})
         if isinstance(value, dict):
-            inner = value if field in WORDS else told(value, silent)
-            out[field] = {"divisor": "0", **inner} if field == "resourceFieldRef" else inner
+            out[field] = value if field in WORDS else {**always, **told(value, silent)}
         elif isinstance(value, list):
-            out[field] = [told(item, silent) if isinstance(item, dict) else item for item in value]
+            out[field] = [{**always, **told(item, silent)} if isinstance(item, dict) else item for item in value]
         else:
             out[field] = value
     return out
