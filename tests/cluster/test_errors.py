@@ -22,9 +22,8 @@ from trainplane.cluster.errors import (
     Internal,
     Invalid,
     NotFound,
-    read,
-    read_text,
 )
+from trainplane.cluster.statuses import read, read_text
 
 
 def _failures(value: Any) -> Iterator[dict[str, Any]]:

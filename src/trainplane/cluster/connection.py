@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from trainplane import __version__
-from trainplane.cluster import errors
+from trainplane.cluster import errors, statuses
 from trainplane.cluster.exchange import Answer, Exchange, Head
 from trainplane.cluster.kubeconfig import Target
 from trainplane.cluster.wire import JSON
@@ -268,8 +268,8 @@ def _url(text: str) -> "URL":
 
 def _refusal(value: Any, code: int) -> errors.ApiError:
     if isinstance(value, Mapping) and value.get("kind") == "Status":
-        return errors.read(value, code=code)
-    return errors.read_text(value if isinstance(value, str) else orjson.dumps(value).decode(), code=code)
+        return statuses.read(value, code=code)
+    return statuses.read_text(value if isinstance(value, str) else orjson.dumps(value).decode(), code=code)
 
 
 def warnings(headers: Any) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Problem
-from trainplane.api.raw import as_object
 from trainplane.cluster.causes import Cause, causes_of
 
 STALE = "the object has been modified; please apply your changes to the latest version and try again"
@@ -316,57 +315,6 @@ class Timeout(ApiError):
         return cls(f"Timeout: {words}: {version}, current: {current}", details=details)
 
 
-_BY_REASON: dict[str, type[ApiError]] = {
-    kind.reason: kind
-    for kind in (
-        BadRequest,
-        Unauthorized,
-        Forbidden,
-        NotFound,
-        MethodNotAllowed,
-        NotAcceptable,
-        Conflict,
-        AlreadyExists,
-        Gone,
-        Expired,
-        TooLarge,
-        UnsupportedMediaType,
-        Invalid,
-        TooManyRequests,
-        InternalError,
-        Unavailable,
-        Timeout,
-    )
-}
-_BY_CODE: dict[int, type[ApiError]] = {
-    kind.code: kind for kind in _BY_REASON.values() if kind not in (AlreadyExists, Gone, InternalError)
-}
-
-
-def read(status: Mapping[str, Any], *, code: int = 0) -> ApiError:
-    """The error that a Status tells of; its reason decides what it is, and its code where it has none."""
-    reason, details = status.get("reason") or "", status.get("details")
-    code = status.get("code") or code or 500
-    said: dict[str, Any] = {
-        "details": details if isinstance(details, Mapping) else None,
-        "metadata": as_object(status.get("metadata")),
-        "code": code,
-        "reason": reason,
-    }
-    message = status.get("message") or ""
-    kind = _BY_REASON.get(reason) or (_BY_CODE.get(code, Internal) if not reason else Internal)
-    if kind is Conflict and (conflicts := _conflicts(details)):
-        error = ApplyConflict(conflicts, **said)
-        error.message, error.args = message, (message,)
-        return error
-    return kind(message, **said)
-
-
-def read_text(text: str, *, code: int) -> ApiError:
-    """The error of an answer that is no Status, such as `404 page not found`."""
-    return _BY_CODE.get(code, Internal)(text.strip(), code=code, reason="")
-
-
 def success(resource: str, name: str, uid: str) -> Raw:
     """The Status of a delete that is done."""
     details = {**_about(resource, name), "uid": uid}
@@ -392,13 +340,3 @@ def _conflict_words(conflicts: Sequence[tuple[str, Sequence[str]]]) -> str:
         return f"Apply failed with 1 conflict: conflict with {who}: {fields[0]}"
     lines = [line for who, fields in conflicts for line in (f"conflicts with {who}:", *(f"- {f}" for f in fields))]
     return f"Apply failed with {count} conflicts: " + "\n".join(lines)
-
-
-def _conflicts(details: Any) -> list[tuple[str, list[str]]]:
-    """The managers and fields of an apply's conflict."""
-    found: dict[str, list[str]] = {}
-    for cause in as_object(details).get("causes") or ():
-        if as_object(cause).get("reason") == "FieldManagerConflict":
-            who = str(cause.get("message", "")).removeprefix("conflict with ")
-            found.setdefault(who, []).append(str(cause.get("field", "")))
-    return list(found.items())

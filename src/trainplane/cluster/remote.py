@@ -11,7 +11,7 @@ from trainplane.api.kinds import DIALECT_KINDS, KINDS, Kind
 from trainplane.api.meta import Raw
 from trainplane.api.raw import as_object
 from trainplane.api.ref import Ref, group_of
-from trainplane.cluster import errors
+from trainplane.cluster import statuses
 from trainplane.cluster.client import Change, Happened, Page, Patch
 from trainplane.cluster.connection import Connection, Unreachable
 from trainplane.cluster.errors import Conflict, Invalid, NotFound
@@ -97,7 +97,7 @@ class Remote:
             async for piece in pieces:
                 for happened, obj in self._events(events, piece):
                     if happened == "ERROR":
-                        raise errors.read(as_object(obj))
+                        raise statuses.read(as_object(obj))
                     yield Change(Happened(happened), obj)
 
     def _events(self, events: Events, piece: bytes) -> Sequence[tuple[str, Any]]:

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from trainplane.api.ref import Ref
-from trainplane.cluster import errors
+from trainplane.cluster import statuses
 from trainplane.cluster.client import Channel, Log
 from trainplane.cluster.connection import Connection
 from trainplane.cluster.errors import ApiError
@@ -100,7 +100,7 @@ def ended(status: bytes) -> int | ApiError:
         return 0
     causes = (said.get("details") or {}).get("causes") or ()
     codes = [cause.get("message", "") for cause in causes if cause.get("reason") == "ExitCode"]
-    return int(codes[0]) if codes and codes[0].isdecimal() else errors.read(said)
+    return int(codes[0]) if codes and codes[0].isdecimal() else statuses.read(said)
 
 
 def _word(value: object) -> str:

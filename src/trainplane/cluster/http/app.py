@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
@@ -15,7 +15,6 @@ from trainplane.cluster.access import Attributes, User, forbidden, forbidden_det
 from trainplane.cluster.api import Api
 from trainplane.cluster.audit import AuditLog
 from trainplane.cluster.client import Streams
-from trainplane.cluster.discovery import Discovery, paths, version_info
 from trainplane.cluster.errors import (
     ApiError,
     BadRequest,
@@ -23,7 +22,6 @@ from trainplane.cluster.errors import (
     Internal,
     InternalError,
     MethodNotAllowed,
-    NotAcceptable,
     NotFound,
     Timeout,
     TooLarge,
@@ -33,20 +31,19 @@ from trainplane.cluster.errors import (
 from trainplane.cluster.ground import Call
 from trainplane.cluster.http import measures, streams
 from trainplane.cluster.http.acting import whom
-from trainplane.cluster.http.answers import document, no_page, refusal, respond
+from trainplane.cluster.http.answers import no_page, refusal, respond
 from trainplane.cluster.http.custom_definitions import ROW as DEFINITION
 from trainplane.cluster.http.custom_definitions import CustomDefinitions
 from trainplane.cluster.http.measures import Measures
 from trainplane.cluster.http.noting import audit_line, note
 from trainplane.cluster.http.objects import Objects, allowed_verb, read_question
+from trainplane.cluster.http.pages import Pages
 from trainplane.cluster.http.questions import Access, Questions
 from trainplane.cluster.http.unserved import refuse_by_name
 from trainplane.cluster.http.watch import stream
 from trainplane.cluster.identity import Identity
 from trainplane.cluster.log import Closed, Key, StoreError
-from trainplane.cluster.negotiation import DISCOVERY_FORMS, PLAIN, Form, answer_form, refusal_media
-from trainplane.cluster.openapi import OpenApi
-from trainplane.cluster.openapi_protobuf import ASKED as OPENAPI_PROTOBUF
+from trainplane.cluster.negotiation import PLAIN, Form, answer_form, refusal_media
 from trainplane.cluster.options import APPLY_PATCH, check, is_pretty, name_asked_for
 from trainplane.cluster.resources import STATELESS, Resource, resource_of, served
 from trainplane.cluster.reviews import impersonated, impersonation_refused
@@ -56,11 +53,6 @@ from trainplane.cluster.wire import Plain, Request, parse
 BODY_LIMIT = 3 * 1024 * 1024
 BODY_TIME = 30.0
 """How long a client may take to send its body."""
-METRICS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
-_HEALTH = (("healthz",), ("livez",), ("readyz",))
-_WITH_VERSION = {"api": 2, "apis": 3}
-"""The parts of a path that names a version: there a media type that is not known is refused in other words."""
-_CHECKS = ("ping", "log", "etcd")
 _LOG = logging.getLogger("trainplane.http")
 
 
@@ -92,8 +84,9 @@ class App:
         self._kinds = {(row.group, row.version, row.plural): row for row in served_.kinds}
         self._stateless = {(row.group, row.version, row.plural): row for row in STATELESS}
         self._built_in_groups = {row.group for row in self._resources if not row.custom}
-        self._discovery = Discovery(self._resources, address=address)
-        self._openapi = OpenApi(self._resources)
+        self._pages = Pages(
+            self._resources, served_.questions, address=address, version=served_.version, metrics=served_.metrics
+        )
         self._objects = Objects(served_.api, now=served_.now)
         self.closing = asyncio.Event()
         self._definitions: CustomDefinitions | None = None
@@ -141,7 +134,7 @@ class App:
         user = self._acting(request, user, asked)
         self._check_access(user, asked, method=request.method)
         if isinstance(asked, Plain):
-            return self._plain(request, asked)
+            return self._pages.answer(request, asked, is_closing=self.closing.is_set())
         key = (asked.group, asked.version, asked.resource)
         row = self._kinds.get(key)
         if row is None:
@@ -300,77 +293,6 @@ class App:
             raise Internal("the nodes of this cluster are simulated: nothing runs in this pod")
         answer = streams.log if is_log else streams.converse
         return await answer(request, self._served.streams, asked, pod)
-
-    def _plain(self, request: web.BaseRequest, asked: Plain) -> web.StreamResponse:
-        parts = asked.parts
-        if request.method != "GET" and parts[:1] not in _HEALTH:
-            if parts[:1] in (("api",), ("apis",), ("version",)):
-                raise MethodNotAllowed
-            return no_page()
-        matching, accept = request.headers.get("If-None-Match", ""), request.headers.get("Accept", "*/*")
-        match parts:
-            case ():
-                return respond(paths(self._resources), form=PLAIN)
-            case ("version",):
-                if refusal_media(accept) != PLAIN.media or not any(each in accept for each in ("*", PLAIN.media)):
-                    raise NotAcceptable.media([PLAIN.media])
-                return respond(version_info(self._served.version), form=PLAIN)
-            case ("version", *_):
-                raise NotFound.resource()
-            case ("metrics",):
-                return web.Response(text=self._served.metrics(), headers={"Content-Type": METRICS_TEXT})
-            case (("healthz" | "livez" | "readyz") as kind, *rest):
-                return self._health(request, kind, rest)
-            case (".well-known", "openid-configuration"):
-                return respond(self._served.questions.openid(asked.path), form=PLAIN)
-            case ("openid", "v1", "jwks"):
-                if "application/jwk-set+json" not in accept and "*/*" not in accept:
-                    raise NotAcceptable.media(["application/jwk-set+json"])
-                keys = respond(self._served.questions.openid(asked.path), form=PLAIN)
-                keys.headers["Content-Type"] = "application/jwk-set+json"
-                return keys
-            case ("openapi", "v2"):
-                wanted = self._openapi.v2_protobuf() if OPENAPI_PROTOBUF in accept else self._openapi.v2()
-                return document(wanted, matching=matching)
-            case ("openapi", "v3"):
-                return document(self._openapi.index(), matching=matching)
-            case ("openapi", "v3", *rest):
-                return self._group_version(request, "/".join(rest))
-            case ("api" | "apis", *_):
-                form = answer_form(accept, DISCOVERY_FORMS, custom=len(parts) < _WITH_VERSION[parts[0]])
-                found = self._discovery.answer(asked.path, request.headers.get("Accept", ""))
-                if found is not None and form.media != PLAIN.media:
-                    return respond(found.body, form=form)
-                if found is not None:
-                    return document(found, matching=matching)
-                if parts[0] == "api" or (len(parts) > 2 and parts[1] in self._built_in_groups):
-                    raise NotFound.resource()
-        return no_page()
-
-    def _group_version(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
-        found = self._openapi.group_version(path)
-        if found is None:
-            return web.Response(status=404)
-        wanted = request.query.get("hash")
-        right = found.etag.strip('"')
-        if wanted is not None and wanted != right:
-            return web.Response(status=301, headers={"Location": f"/openapi/v3/{path}?hash={right}"})
-        answer = document(found, matching=request.headers.get("If-None-Match", ""))
-        if wanted is not None:
-            answer.headers["Cache-Control"] = "public, immutable"
-        return answer
-
-    def _health(self, request: web.BaseRequest, kind: str, rest: Iterable[str]) -> web.StreamResponse:
-        checks = list(rest)
-        if checks:
-            return web.Response(text="ok") if len(checks) == 1 and checks[0] in _CHECKS else no_page()
-        if self.closing.is_set() and kind == "readyz":
-            return web.Response(status=500, text="[-]shutdown failed\nreadyz check failed\n")
-        if "verbose" not in request.query:
-            return web.Response(text="ok")
-        left_out = set(request.query.getall("exclude", ()))
-        lines = [f"[+]{name} {'excluded: ' if name in left_out else ''}ok" for name in _CHECKS]
-        return web.Response(text="\n".join([*lines, f"{kind} check passed", ""]))
 
 
 def _bounded(data: bytes) -> bytes:
