@@ -38,14 +38,6 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
         yield made
 
 
-@pytest.fixture
-def docker(engine: Engine) -> Engine:
-    """docker alone."""
-    if engine.name != "docker":
-        pytest.skip("is docker's own")
-    return engine
-
-
 Play = Callable[[Nodes], Coroutine[Any, Any, None]]
 
 

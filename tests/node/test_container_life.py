@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.node.engines import IMAGE, Engine, box, give_host_users
 from tests.node.faults import marked, until
@@ -146,6 +147,31 @@ def test_what_a_pod_uses_is_counted(engine: Engine, tmp_path: Path) -> None:
                 await asyncio.sleep(0.05)
             await runner.remove(made)
             assert await runner.use(made) == type(found)(0.0, 0)
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("after", [0.0, 0.1, 0.4])
+def test_a_command_that_is_ended_leaves_nothing_even_before_the_engine_has_begun_it(
+    engine: Engine, tmp_path: Path, after: float
+) -> None:
+    mark = f"joined-in-{tmp_path}"
+
+    async def play() -> None:
+        async with asyncio.timeout(PATIENCE), lives(engine, tmp_path) as (runner, made):
+            made = replace(made, host_users=True)
+            await runner.make(made)
+            first = await start(runner, made, "exec sleep 600")
+            with open(os.devnull, "r+b") as nothing:
+                stdio = Stdio(nothing.fileno(), nothing.fileno(), nothing.fileno())
+                joined = await runner.exec(first, ["sh", "-c", f"WHOSE={mark} sleep 600"], stdio)
+            await asyncio.sleep(after)
+            await runner.kill(joined, signal.SIGKILL)
+            await runner.wait(joined)
+            assert marked(mark) == []
+            second = await start(runner, made, "true", name="d")
+            assert (await runner.wait(second)).code == 0
+            assert marked(mark) == []
 
     asyncio.run(play())
 

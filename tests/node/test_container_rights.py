@@ -14,6 +14,7 @@ from trainplane.node.images import ImageMapping
 from trainplane.node.namespaced.identity import RANGE
 from trainplane.node.namespaced.orders import FIRST
 
+DOCKER = pytest.mark.parametrize("engine", ["docker"], indirect=True)
 FREE = "pod-security.kubernetes.io/enforce", "privileged"
 STATUS = "grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp|Groups):' /proc/self/status"
 
@@ -89,7 +90,7 @@ def test_a_limit_above_the_machine_is_no_error_and_settings_of_the_kernel_are_th
     contained(play)
 
 
-@pytest.mark.usefixtures("docker")
+@DOCKER
 def test_with_docker_a_container_is_an_unprivileged_user_unless_its_namespace_has_the_hosts(
     contained: Callable[..., None],
 ) -> None:
@@ -116,6 +117,7 @@ def test_with_docker_a_container_is_an_unprivileged_user_unless_its_namespace_ha
     contained(play)
 
 
+@DOCKER
 @pytest.mark.parametrize(
     ("user", "fields", "said"),
     [
@@ -125,10 +127,10 @@ def test_with_docker_a_container_is_an_unprivileged_user_unless_its_namespace_ha
     ],
 )
 def test_with_docker_what_cannot_be_had_without_the_hosts_users_is_told(
-    contained: Callable[..., None], docker: Engine, user: str, fields: dict[str, Any], said: str
+    contained: Callable[..., None], engine: Engine, user: str, fields: dict[str, Any], said: str
 ) -> None:
     image = f"{IMAGE}-{user.replace(':', '-') or 'none'}"
-    docker.ask("import", "--change", f"USER {user or 0}", "-", image, stdin=archive())
+    engine.ask("import", "--change", f"USER {user or 0}", "-", image, stdin=archive())
 
     async def play(made: Nodes) -> None:
         await give(made, *FREE)
@@ -147,7 +149,7 @@ def test_with_docker_what_cannot_be_had_without_the_hosts_users_is_told(
     try:
         contained(play)
     finally:
-        docker.ask("rmi", "--force", image)
+        engine.ask("rmi", "--force", image)
 
 
 def test_a_root_folder_that_changes_is_run_as_it_is_then(

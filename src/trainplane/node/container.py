@@ -41,6 +41,8 @@ from trainplane.node.runner import (
 
 EXITS = 1024
 BEGINS = 100
+ENDS, ENDS_STEP = 200, 0.05
+"""How often, and how many seconds apart, a process is looked for that must end: the engine may not have begun it."""
 NOT_BEGUN = ("created", "initialized")
 _SUBREAPER = 36
 
@@ -259,13 +261,21 @@ class ContainerRunner:
         if running is None or running.ended.done():
             return
         if not running.is_first:
-            await asyncio.to_thread(kill_joined, started.id, signal)
-            with contextlib.suppress(ProcessLookupError):
-                running.command.send_signal(signal)
+            await self._end_joined(running, started.id, signal)
             return
         running.is_killed = running.is_killed or signal == signals.SIGKILL
         with contextlib.suppress(Failed):
             await self.engine.ask("kill", "--signal", str(int(signal)), running.name)
+
+    async def _end_joined(self, running: _Running, name: str, signal: int) -> None:
+        """Send a signal to what has joined a container; one that ends it is repeated, for the engine may be late."""
+        for _ in range(ENDS if signal == signals.SIGKILL else 1):
+            await asyncio.to_thread(kill_joined, name, signal)
+            await asyncio.wait({running.ended}, timeout=ENDS_STEP)
+            if running.ended.done():
+                return
+        with contextlib.suppress(ProcessLookupError):
+            running.command.send_signal(signal)
 
     async def dial(self, box: Box, port: int) -> socket.socket:
         """Connect to a port of the pod."""
