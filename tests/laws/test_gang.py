@@ -147,6 +147,30 @@ def test_a_bound_pod_satisfies_every_filter(objects: list[Raw]) -> None:
 
 
 @given(worlds())
+def test_what_is_free_is_the_sum_of_what_nodes_have_left(objects: list[Raw]) -> None:
+    """While pods come, go, and are moved on trial; a node that is held for more than it has counts as full."""
+    _, after = settled(objects, looks=1)
+    ledger, views = Ledger(), (View(objects), View(after), View(objects))
+    for view in views:
+        ledger.refresh(view)
+        assert ledger.free == left_over(ledger)
+    for found in list(ledger.pods.values()):
+        ledger.remove(found)
+    for each in ledger.nodes:
+        ledger.hold(each, {name: 2 * amount + 1 for name, amount in each.allocatable.items()})
+    assert ledger.free == left_over(ledger)
+    ledger.undo()
+    assert ledger.free == left_over(ledger)
+
+
+def left_over(ledger: Ledger) -> dict[str, int]:
+    left: Counter[str] = Counter()
+    for each in ledger.nodes:
+        left.update({name: max(0, amount) for name, amount in each.free.items()})
+    return dict(left)
+
+
+@given(worlds())
 def test_the_same_world_gives_the_same_decision(objects: list[Raw]) -> None:
     """In whatever order the objects are seen."""
     assert decide(*objects) == decide(*objects)
