@@ -29,9 +29,22 @@ def test_in_a_terminal_sentences_give_way_first() -> None:
     ]
 
 
-def test_names_give_way_only_where_nothing_else_can() -> None:
-    table = Table((Column("NAME"), Column("WHY", prose=True)), [["a-very-long-name-of-a-job", "a sentence of words"]])
-    assert lines(table, width=30) == ["NAME                  WHY", "a-very-long-name-of…  a sente…"]
+def test_names_give_way_only_where_nothing_else_can_and_keep_both_their_ends() -> None:
+    columns = (Column("NAME", name=True), Column("RUNTIME"), Column("WHY", prose=True))
+    table = Table(columns, [["a-very-long-name-of-a-job-002", "torch-distributed", "a sentence of words"]])
+    assert lines(table, width=49) == [
+        "NAME                           RUNTIME   WHY",
+        "a-very-long-name-of-a-job-002  torch-d…  a sente…",
+    ]
+    assert lines(table, width=34) == ["NAME            RUNTIME   WHY", "a-very…job-002  torch-d…  a sente…"]
+
+
+def test_what_tells_nothing_goes_before_anything_is_cut() -> None:
+    columns = (Column("NAME", name=True), Column("CPU"), Column("GPU"), Column("MEMORY"))
+    table = Table(columns, [["training-1", "4", "", "1Gi"], ["training-2", "4", "", ""]])
+    assert lines(table, width=40)[0] == "NAME        CPU  GPU  MEMORY", "all of it fits"
+    assert lines(table, width=25) == ["NAME        CPU  MEMORY", "training-1  4    1Gi", "training-2  4    -"]
+    assert lines(table)[0] == "NAME        CPU  GPU  MEMORY", "programs count columns"
 
 
 def test_rows_that_come_later_stand_in_line() -> None:

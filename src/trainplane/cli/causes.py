@@ -174,7 +174,7 @@ def stuck(jobs: Sequence[Raw], seen: Seen) -> list[Told]:
 def stuck_table(all_told: Sequence[Told], now: datetime, *, namespaces: bool = False) -> Table:
     """Jobs and their causes."""
     columns = [
-        Column("NAME"),
+        Column("NAME", name=True),
         Column("STATE"),
         Column("FOR"),
         Column("CAUSE"),

@@ -101,7 +101,13 @@ def most(one: Held) -> tuple[int, int, int, str, str]:
 def top_table(rows: Sequence[Held], *, namespaces: bool = False, bars: bool = False) -> Table:
     """Who holds what; of nodes, of how much, and with bars where they are drawn for people."""
     whole = any(one.has for one in rows)
-    columns = [Column("NAME"), Column("STATUS" if whole else "STATE"), Column("CPU"), Column("MEMORY"), Column("GPU")]
+    columns = [
+        Column("NAME", name=True),
+        Column("STATUS" if whole else "STATE"),
+        Column("CPU"),
+        Column("MEMORY"),
+        Column("GPU"),
+    ]
     columns += [Column("PODS"), Column("CPU-USED"), Column("MEMORY-USED")]
     columns.append(Column("JOBS" if whole else "NODES", wide=True, prose=True))
     return Table(

@@ -14,7 +14,7 @@ from trainplane.cluster.ages import UNKNOWN, age, duration, parse_time
 
 NAMESPACE = Column("NAMESPACE")
 JOB_COLUMNS = (
-    Column("NAME"),
+    Column("NAME", name=True),
     Column("STATE"),
     Column("NODES"),
     Column("RUNTIME"),
@@ -26,7 +26,7 @@ JOB_COLUMNS = (
     Column("MESSAGE", wide=True, prose=True),
 )
 HISTORY_COLUMNS = (
-    Column("NAME"),
+    Column("NAME", name=True),
     Column("OUTCOME"),
     Column("NODES"),
     Column("RUNTIME"),

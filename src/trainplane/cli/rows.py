@@ -30,7 +30,14 @@ _CPU, _MEMORY, _PODS = "cpu", "memory", "pods"
 def runtime_table(runtimes: Iterable[Raw], view: View, now: datetime, *, namespaces: bool = False) -> Table:
     """Runtimes, and how many jobs there are on each."""
     users = Counter(_runtime_of(job) for job in view.all("trainer.kubeflow.org", "TrainJob") if not is_over(job))
-    columns = [Column("NAME"), Column("SCOPE"), Column("FRAMEWORK"), Column("NODES"), Column("JOBS"), Column("AGE")]
+    columns = [
+        Column("NAME", name=True),
+        Column("SCOPE"),
+        Column("FRAMEWORK"),
+        Column("NODES"),
+        Column("JOBS"),
+        Column("AGE"),
+    ]
     rows = []
     for raw in sorted(runtimes, key=lambda raw: (raw["kind"], raw["metadata"]["name"])):
         metadata, labels = raw["metadata"], raw["metadata"].get("labels") or {}
@@ -61,7 +68,7 @@ def node_table(nodes: Iterable[Raw], view: View, now: datetime) -> Table:
     """Nodes, and what of each is held; `3/8` is what pods have asked for, of what there is."""
     there = {room.name: room for room in rooms(view, now)}
     columns = (
-        Column("NAME"),
+        Column("NAME", name=True),
         Column("STATUS"),
         Column("CPU"),
         Column("MEMORY"),
@@ -121,7 +128,7 @@ def spelt(name: str, nano: int) -> str:
 def queue_table(queues: Iterable[Raw], view: View, outlook: Outlook, now: datetime) -> Table:
     """Queues: who waits in each, who runs from it, and what those hold; `default` is there without an object."""
     columns = (
-        Column("NAME"),
+        Column("NAME", name=True),
         Column("WEIGHT"),
         Column("STATE"),
         Column("WAITING"),
@@ -192,7 +199,7 @@ def _held_by_queue(view: View) -> tuple[dict[str, set[tuple[str, str]]], dict[st
 def pod_table(pods: Iterable[Raw], now: datetime, *, namespaces: bool = False) -> Table:
     """Pods, with the job, stage and rank of each."""
     columns = [
-        Column("NAME"),
+        Column("NAME", name=True),
         Column("JOB"),
         Column("STAGE"),
         Column("RANK"),

@@ -38,6 +38,8 @@ class Column(NamedTuple):
     """Shown with `-o wide` alone."""
     prose: bool = False
     """Sentences: cut before any other column is."""
+    name: bool = False
+    """Names: cut after all others, and in the middle, for it is the end that tells them apart."""
 
 
 class Table(NamedTuple):
@@ -69,19 +71,37 @@ def lines(table: Table, *, width: int | None = None, beside: Table | None = None
     """
     cells = [[clean(cell) or NONE for cell in row] for row in table.rows]
     others = [[clean(cell) for cell in row] for row in beside.rows] if beside else []
-    titles = [column.head for column in table.columns]
+    columns = table.columns
+    titles = [column.head for column in columns]
     widths = [max(measure(row[i]) for row in (titles, *cells, *others)) for i in range(len(titles))]
     if width is not None:
-        widths = fitted(widths, table.columns, width)
-    return [_line(row, widths) for row in (titles, *cells)]
+        kept = range(len(columns)) if beside else _telling(cells, widths, width)
+        columns, titles, cells, widths = (
+            [columns[i] for i in kept],
+            [titles[i] for i in kept],
+            [[row[i] for i in kept] for row in cells],
+            [widths[i] for i in kept],
+        )
+        widths = fitted(widths, columns, width)
+    return [_line(row, widths, columns) for row in (titles, *cells)]
+
+
+def _telling(cells: Sequence[Sequence[str]], widths: Sequence[int], width: int) -> list[int]:
+    """The columns that are kept in a terminal: where not all fit, those that tell nothing of any row go first."""
+    kept = list(range(len(widths)))
+    for i in reversed(range(len(widths))):
+        over = sum(widths[i] for i in kept) + GAP * (len(kept) - 1) > width
+        if over and cells and all(row[i] == NONE for row in cells):
+            kept.remove(i)
+    return kept
 
 
 def fitted(widths: Sequence[int], columns: Sequence[Column], width: int) -> list[int]:
-    """The widths of columns in a terminal: prose gives way first, then the widest, and heads stay whole."""
+    """The widths of columns in a terminal: prose gives way first, then the widest, names last; heads stay whole."""
     found = list(widths)
     over = sum(found) + GAP * (len(found) - 1) - width
     least = [max(SMALLEST, len(column.head)) for column in columns]
-    for may in ([column.prose for column in columns], [True] * len(columns)):
+    for may in ([column.prose for column in columns], [not column.name for column in columns], [True] * len(columns)):
         while over > 0:
             loose = [i for i, allowed in enumerate(may) if allowed and found[i] > least[i]]
             if not loose:
@@ -92,8 +112,11 @@ def fitted(widths: Sequence[int], columns: Sequence[Column], width: int) -> list
     return found
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    parts = [cut(cell, size) for cell, size in zip(row, widths, strict=True)]
+def _line(row: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> str:
+    parts = [
+        (cut_within if column.name else cut)(cell, size)
+        for cell, size, column in zip(row, widths, columns, strict=True)
+    ]
     padded = [part + " " * (size - measure(part)) for part, size in zip(parts, widths, strict=True)]
     return (" " * GAP).join(padded).rstrip()
 
@@ -109,6 +132,18 @@ def cut(text: str, size: int) -> str:
             break
         kept += char
     return f"{kept}…"
+
+
+def cut_within(text: str, size: int) -> str:
+    """The text in so many columns of a terminal, with … in its middle where it is cut."""
+    if measure(text) <= size:
+        return text
+    tail = ""
+    for char in reversed(text):
+        if measure(char + tail) > size // 2:
+            break
+        tail = char + tail
+    return cut(text, size - measure(tail)) + tail
 
 
 def measure(text: str) -> int:
