@@ -5,18 +5,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trainplane.api.kinds import kind_of
+from trainplane.api.kinds import Kind, kind_of
 from trainplane.cluster import ownership
 from trainplane.cluster.api import MANAGER
 from trainplane.cluster.defaults import defaulted
 from trainplane.cluster.errors import BadRequest
 from trainplane.cluster.ground import Call
 from trainplane.cluster.memo import Memo
+from trainplane.cluster.new_owners import owned_at_first
 from trainplane.cluster.outlines import outline, placed_outline
-from trainplane.cluster.pod_specs import note_owned, owned_before, owned_key, remembered
+from trainplane.cluster.pod_specs import remembered
 from trainplane.cluster.pod_validation import fresh_causes, spec_causes
 from trainplane.cluster.reading import read
 from trainplane.cluster.shape import Findings, WrongShape, built_in
@@ -43,17 +44,35 @@ _container = st.fixed_dictionaries(
     {"name": st.sampled_from(["c", "d"]), "image": st.sampled_from(["i:1", "i"])},
     optional={"env": _env | st.sampled_from([[], ["A"], ["A", "B"], None, "A"]), "volumeMounts": _mounts},
 )
-_volume = st.fixed_dictionaries({"name": _tokens}, optional={"emptyDir": st.just({})})
+_volume: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {"name": _tokens}, optional={"emptyDir": st.just({})}
+)
 _specs = st.fixed_dictionaries(
     {"containers": st.lists(_container, max_size=2)},
     optional={
         "initContainers": st.lists(_container, max_size=1),
-        "hostname": st.sampled_from(["a", "b", "-", "", 5, "a" * 64]),
+        "hostname": st.sampled_from(["a", "b", "-", 5]),
         "volumes": st.lists(_volume, max_size=2),
         "restartPolicy": st.sampled_from(["Never", "Sometimes"]),
         "unknown": st.just(1),
     },
 )
+
+
+_hostnames: st.SearchStrategy[Any] = st.sampled_from(["a", "b", "-", "", 5, "a" * 64])
+
+
+@st.composite
+def _families(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Specs of which some are alike but for what an outline leaves out."""
+    container = draw(_container)
+    family = []
+    for value, hostname in draw(
+        st.lists(st.tuples(st.sampled_from(["1", "", "2"]), _hostnames), min_size=2, max_size=4)
+    ):
+        env = [{"name": "A", "value": value}, {"name": "B", "valueFrom": _field}]
+        family.append({"containers": [{**container, "env": env, "volumeMounts": []}], "hostname": hostname})
+    return [*family, *draw(st.lists(_specs, max_size=3))]
 
 
 def _pod(spec: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +97,7 @@ def _anew(raw: dict[str, Any]) -> tuple[Any, Any]:
     return defaulted(made, CALL.row), tuple(findings.strict)
 
 
-@given(specs=st.lists(_specs, min_size=2, max_size=5))
+@given(specs=_families())
 def test_a_pod_is_read_as_if_none_had_been_read_before(specs: list[dict[str, Any]]) -> None:
     for spec in [*specs, *specs]:
         sent = copy.deepcopy(spec)
@@ -86,38 +105,59 @@ def test_a_pod_is_read_as_if_none_had_been_read_before(specs: list[dict[str, Any
         assert sent == spec
 
 
-@given(specs=st.lists(_specs, min_size=2, max_size=5))
+@given(specs=_families())
 def test_a_spec_is_judged_as_if_none_had_been_judged_before(specs: list[dict[str, Any]]) -> None:
     made = [_anew(_pod(spec))[0] for spec in specs]
     for raw in [each for each in (*made, *made) if each]:
         assert list(spec_causes(raw["spec"], "spec")) == list(fresh_causes(raw["spec"], "spec"))
 
 
-@given(
-    specs=st.lists(_specs, min_size=2, max_size=5),
-    labels=st.lists(st.dictionaries(st.sampled_from("ab"), st.sampled_from("12")), min_size=1, max_size=3),
-)
+_labels = st.lists(st.dictionaries(st.sampled_from("ab"), st.sampled_from("12")), min_size=1, max_size=3)
+
+
+@given(specs=_families(), labels=_labels)
 def test_a_new_pod_is_owned_as_if_none_had_been_before(specs: list[Any], labels: list[dict[str, str]]) -> None:
     for spec, those in [(spec, those) for those in labels for spec in specs]:
         raw = _pod(spec)
         made = _anew({**raw, "metadata": {**raw["metadata"], "labels": those}})[0]
-        key = made and outline(spec)
-        alike = key and owned_key(made, key)
-        if not alike:
-            continue
-        (entry,) = ownership.update(
-            None,
-            made,
-            manager=MANAGER,
-            schema=merge_schema(CALL.row),
-            now=NOW,
-            ignored=ignored_fields(CALL.row),
-            blank=blank_of(CALL.row),
-        )
-        if (fields := owned_before(alike)) is None:
-            note_owned(alike, entry["fieldsV1"])
-        else:
-            assert ownership.begun(made, fields, manager=MANAGER, now=NOW) == [entry]
+        if made:
+            _check_owners(made, CALL.row, outline(spec))
+
+
+_flat = st.dictionaries(st.sampled_from("ab"), st.sampled_from(["", "x", 0, 1, False, None, {}, {"c": "d"}, ["e"]]))
+
+
+@given(
+    made=st.lists(
+        st.fixed_dictionaries(
+            {"metadata": st.fixed_dictionaries({"name": st.just("a")}, optional={"labels": _flat})},
+            optional={
+                "data": _flat,
+                "reportingInstance": st.sampled_from(["", "x", None]),
+                "eventTime": st.sampled_from([None, "t"]),
+                "regarding": _flat,
+            },
+        ),
+        min_size=2,
+        max_size=6,
+    ),
+    row=st.sampled_from([kind_of("v1", "ConfigMap"), kind_of("v1", "Event")]),
+)
+@example(
+    made=[{"metadata": {"name": "a"}, "reportingInstance": text} for text in ("x", "", None)],
+    row=kind_of("v1", "Event"),
+)
+def test_a_new_object_is_owned_as_if_none_had_been_before(made: list[dict[str, Any]], row: Kind) -> None:
+    for each in made:
+        _check_owners({"kind": row.kind, "apiVersion": row.api_version, **each}, row, None)
+
+
+def _check_owners(made: dict[str, Any], row: Kind, key: bytes | None) -> None:
+    def anew() -> list[dict[str, Any]]:
+        schema, ignored, blank = merge_schema(row), ignored_fields(row), blank_of(row)
+        return ownership.update(None, made, manager=MANAGER, schema=schema, now=NOW, ignored=ignored, blank=blank)
+
+    assert owned_at_first(made, row, key, manager=MANAGER, now=NOW, anew=anew) == anew()
 
 
 def test_pods_that_differ_in_values_and_names_alone_are_remembered() -> None:

@@ -1,21 +1,15 @@
-"""Pods' specs that were read before: their shape, their defaults and their fields are not worked out again."""
-
-from typing import Any
+"""Pods' specs that were read before: their shape and their defaults are not worked out again."""
 
 import orjson
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
-from trainplane.cluster.fields import Fields
 from trainplane.cluster.memo import Memo
 from trainplane.cluster.outlines import CONTAINERS, has_variables, names_in, outline
 
 _KNOWN = 128
 _READ: Memo[bytes] = Memo(_KNOWN)
 """By outline, the JSON of the spec that was made of it. It is text, so that nobody can change what is remembered."""
-_OWNED: Memo[Fields] = Memo(2 * _KNOWN)
-_HEAD = ("kind", "apiVersion", "metadata", "spec")
-_PLAIN = frozenset([str, int, bool])
 
 
 def outline_of(raw: Raw, row: Kind) -> bytes | None:
@@ -60,28 +54,3 @@ def _bare(made: Raw, sent: Raw) -> Raw:
         return {**made, "env": 0}
     pairs = zip(names, made["env"], strict=True)
     return {**made, "env": [None if name.__class__ is str else item for name, item in pairs]}
-
-
-def owned_key(made: Raw, key: bytes) -> Any:
-    """What the fields of a new pod depend on; None where that cannot be told by its outline."""
-    metadata = made["metadata"]
-    if len(made) > len(_HEAD) or "managedFields" in metadata:
-        return None
-    parts: list[Any] = [key]
-    for name, item in metadata.items():
-        parts.append(name)
-        if item.__class__ is dict:
-            parts.append(tuple(item))
-        elif item.__class__ not in _PLAIN:
-            parts.append(orjson.dumps(item))
-    return tuple(parts)
-
-
-def owned_before(key: Any) -> Fields | None:
-    """The fields of a pod whose fields depend on the same."""
-    return _OWNED.get(key)
-
-
-def note_owned(key: Any, fields: Fields) -> None:
-    """Remember the fields of a pod."""
-    _OWNED.put(key, fields)

@@ -34,9 +34,9 @@ from trainplane.cluster.names import (
     metadata_causes,
     without_repeated_owners,
 )
+from trainplane.cluster.new_owners import owned_at_first
 from trainplane.cluster.ownership import Untyped
 from trainplane.cluster.patching import patched, with_status
-from trainplane.cluster.pod_specs import note_owned, owned_before, owned_key
 from trainplane.cluster.quota_admission import charges
 from trainplane.cluster.reading import named, placed, qualified, read, reshaped, retyped, shaped, typed
 from trainplane.cluster.refusals import kind_words, other_uid, taken
@@ -347,22 +347,22 @@ class Writes:
         if not self._ground.keeps_owners:
             return []
         manager, now = call.options.field_manager or call.manager, self._ground.now()
-        alike = owned_key(new, outline) if outline else None
-        if alike and (fields := owned_before(alike)):
-            return ownership.begun(new, fields, manager=manager, now=now)
-        entries = ownership.update(
-            old,
-            new,
-            manager=manager,
-            schema=merge_schema(call.row),
-            now=now,
-            subresource=call.subresource,
-            ignored=ignored_fields(call.row, call.subresource),
-            blank=blank_of(call.row),
-        )
-        if alike and entries:
-            note_owned(alike, entries[0]["fieldsV1"])
-        return entries
+
+        def anew() -> list[Raw]:
+            return ownership.update(
+                old,
+                new,
+                manager=manager,
+                schema=merge_schema(call.row),
+                now=now,
+                subresource=call.subresource,
+                ignored=ignored_fields(call.row, call.subresource),
+                blank=blank_of(call.row),
+            )
+
+        if old is None:
+            return owned_at_first(new, call.row, outline, manager=manager, now=now, anew=anew)
+        return anew()
 
     def _judge(self, call: Call, new: Raw, old: Raw | None) -> tuple[str, ...]:
         """What to warn of; raises Invalid with everything that is wrong."""
