@@ -13,20 +13,25 @@ from trainplane.cluster import ownership
 from trainplane.cluster.api import MANAGER
 from trainplane.cluster.defaults import defaulted
 from trainplane.cluster.errors import BadRequest
-from trainplane.cluster.ground import Call
+from trainplane.cluster.ground import Call, Ground
+from trainplane.cluster.log import Forgetful
 from trainplane.cluster.memo import Memo
-from trainplane.cluster.new_owners import owned_at_first
 from trainplane.cluster.outlines import outline, placed_outline
+from trainplane.cluster.owning import owned
 from trainplane.cluster.pod_specs import remembered
 from trainplane.cluster.pod_validation import fresh_causes, spec_causes
 from trainplane.cluster.reading import read
 from trainplane.cluster.shape import Findings, WrongShape, built_in
+from trainplane.cluster.store import Store
 from trainplane.cluster.tracking import blank_of, ignored_fields, merge_schema
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 POD = kind_of("v1", "Pod")
 assert POD
 CALL = Call(POD, "ns", "")
+GROUND = Ground(
+    Store(Forgetful(), now=NOW.timestamp), kinds=[POD], admission={}, now=lambda: NOW, uid=str, place=lambda _: 0
+)
 
 _field = {"fieldRef": {"fieldPath": "metadata.name"}}
 _values: st.SearchStrategy[Any] = st.sampled_from(["1", "2", "~", "", None, 5])
@@ -153,11 +158,9 @@ def test_a_new_object_is_owned_as_if_none_had_been_before(made: list[dict[str, A
 
 
 def _check_owners(made: dict[str, Any], row: Kind, key: bytes | None) -> None:
-    def anew() -> list[dict[str, Any]]:
-        schema, ignored, blank = merge_schema(row), ignored_fields(row), blank_of(row)
-        return ownership.update(None, made, manager=MANAGER, schema=schema, now=NOW, ignored=ignored, blank=blank)
-
-    assert owned_at_first(made, row, key, manager=MANAGER, now=NOW, anew=anew) == anew()
+    schema, ignored, blank = merge_schema(row), ignored_fields(row), blank_of(row)
+    anew = ownership.update(None, made, manager=MANAGER, schema=schema, now=NOW, ignored=ignored, blank=blank)
+    assert owned(GROUND, Call(row, "ns", manager=MANAGER), None, made, key) == anew
 
 
 def test_pods_that_differ_in_values_and_names_alone_are_remembered() -> None:

@@ -18,7 +18,6 @@ from trainplane.cluster.errors import (
     ApiError,
     BadRequest,
     Conflict,
-    Forbidden,
     Internal,
     Invalid,
     NotFound,
@@ -26,7 +25,7 @@ from trainplane.cluster.errors import (
 from trainplane.cluster.go_words import json_word
 from trainplane.cluster.ground import SYSTEM, Answer, Call, Ground
 from trainplane.cluster.log import Conflict as StoreConflict
-from trainplane.cluster.log import Key, Write, body
+from trainplane.cluster.log import Write, body
 from trainplane.cluster.names import (
     SUFFIX_CHARACTERS,
     change_causes,
@@ -34,8 +33,8 @@ from trainplane.cluster.names import (
     metadata_causes,
     without_repeated_owners,
 )
-from trainplane.cluster.new_owners import owned_at_first
-from trainplane.cluster.ownership import Untyped
+from trainplane.cluster.namespaces import check_namespace, companion_writes
+from trainplane.cluster.owning import applied, owned
 from trainplane.cluster.patching import patched, with_status
 from trainplane.cluster.quota_admission import charges
 from trainplane.cluster.reading import named, placed, qualified, read, reshaped, retyped, shaped, typed
@@ -43,7 +42,6 @@ from trainplane.cluster.refusals import kind_words, other_uid, taken
 from trainplane.cluster.resources import resource_of
 from trainplane.cluster.signing import signed
 from trainplane.cluster.strategy import changed, prepared, read_back, strategy_of
-from trainplane.cluster.tracking import blank_of, ignored_fields, merge_schema
 from trainplane.cluster.validation import kind_causes
 from trainplane.cluster.warnings_of_kinds import kind_warnings
 
@@ -53,7 +51,6 @@ _LONGEST_NAME = 63
 _SERVERS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 _FIXED = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 _NOTED = ("managedFields", "resourceVersion", "generation")
-_NAMESPACE = "namespaces"
 
 Make = Callable[[Raw], tuple[Raw, tuple[str, ...]]]
 """What a request makes of the live object, and what to warn of."""
@@ -75,9 +72,9 @@ class Writes:
             raise BadRequest(f'{kind} in version "{call.row.version}" cannot be handled as a {kind}: {words}')
         raw = {**raw, "metadata": metadata}
         made, warnings, outline = read(raw, call, sent.repeated)
-        owned, told = without_repeated_owners(made["metadata"])
-        made = {**made, "metadata": placed(owned, call, owned.get("namespace") or "")}
-        entries = self._owned(None, made, call, outline)
+        metadata, told = without_repeated_owners(made["metadata"])
+        made = {**made, "metadata": placed(metadata, call, metadata.get("namespace") or "")}
+        entries = owned(self._ground, call, None, made, outline)
         return await self._create(call, _with_entries(made, entries), (*notes, *warnings, *told))
 
     async def _create(self, call: Call, made: Raw, warnings: tuple[str, ...]) -> Answer:
@@ -101,7 +98,7 @@ class Writes:
             charged = charges(self._ground.store, call.row, new)
             if call.is_dry:
                 return Answer(201, new, warnings=answer_warnings)
-            writes = [Write(key, body(new), 0), *self._companions(call.row, new), *charged]
+            writes = [Write(key, body(new), 0), *companion_writes(self._ground, call.row, new), *charged]
             try:
                 change, *_ = await self._ground.write(*writes)
             except StoreConflict:
@@ -112,7 +109,7 @@ class Writes:
     def new(self, call: Call, made: Raw) -> tuple[Raw, tuple[str, ...]]:
         """A new object ready to be stored, and what to warn of; `made` is in shape and has its owners."""
         ground, row = self._ground, call.row
-        self._check_namespace(call, made["metadata"].get("name") or made["metadata"].get("generateName") or "")
+        check_namespace(ground, call, made["metadata"].get("name") or made["metadata"].get("generateName") or "")
         metadata = {name: item for name, item in made["metadata"].items() if name not in (*_SERVERS, "resourceVersion")}
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = self._generated(metadata["generateName"])
@@ -146,34 +143,6 @@ class Writes:
         suffix = "".join(letters[self._ground.place(len(letters))] for _ in range(5))
         return prefix[: _LONGEST_NAME - len(suffix)] + suffix
 
-    def _companions(self, row: Kind, namespace: Raw) -> list[Write]:
-        if row.resource != _NAMESPACE:
-            return []
-        writes = []
-        for raw in self._ground.companions(namespace):
-            other = self._ground.row("", raw["kind"])
-            key = Key(f"{raw['kind'].lower()}s", namespace["metadata"]["name"], raw["metadata"]["name"])
-            if other is None or self._ground.find(key):
-                continue
-            metadata = {**raw["metadata"], "namespace": key.namespace, "uid": self._ground.uid()}
-            metadata["creationTimestamp"] = self._ground.stamp()
-            writes.append(Write(key, body({**raw, "metadata": metadata}), 0))
-        return writes
-
-    def _check_namespace(self, call: Call, name: str) -> None:
-        if not call.namespace:
-            return
-        stored = self._ground.find(Key(_NAMESPACE, "", call.namespace))
-        if stored is None:
-            raise NotFound.of(_NAMESPACE, call.namespace)
-        if look(stored.object, "metadata", "deletionTimestamp"):
-            words = "because it is being terminated"
-            why = f"unable to create new content in namespace {call.namespace} {words}"
-            cause = Cause(
-                "NamespaceTerminating", "metadata.namespace", f"namespace {call.namespace} is being terminated"
-            )
-            raise Forbidden.of(call.asked.resource, name, why, causes=[cause])
-
     async def update(self, call: Call, sent: Body, *, data: bytes | None = None, uid: str = "") -> Answer:
         """Put an object in place of another."""
         raw, notes = _received(named(typed(sent, call.asked, data=data), call), call)
@@ -185,7 +154,7 @@ class Writes:
                 nobody = {"metadata": {"uid": ""}}
                 raise Conflict.of(call.asked.resource, call.name, other_uid(call, wanted, nobody))
             new = _unversioned(filled(made, call.row))
-            new = _with_entries(new, self._owned(None, new, call))
+            new = _with_entries(new, owned(self._ground, call, None, new))
             return await self._create(call, new, warnings)
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
@@ -222,7 +191,7 @@ class Writes:
             raw, text = with_status(old, status)
             made, warnings = reshaped(raw, call, text, old=old)
             new = changed(filled(made, call.row, old), old, call.row, subresource=call.subresource)
-            return _with_entries(new, self._owned(old, new, call)), warnings
+            return _with_entries(new, owned(self._ground, call, old, new)), warnings
 
         return await self.change(call, make)
 
@@ -244,10 +213,10 @@ class Writes:
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             _check_uid(call, uid, old)
             self._check_version(call, raw, old, needed=False)
-            made = self._applied(call, old, patch)
+            made = applied(self._ground, call, old, patch)
             entries = made["metadata"].get("managedFields")
             new, warnings = reshaped(_with_entries(made, None), call, patch, old=old, is_applied=True)
-            new = self._over(call, filled(new, call.row, old), old, applied=entries or [])
+            new = self._over(call, filled(new, call.row, old), old, entries=entries or [])
             return new, (*notes, *warnings)
 
         return await self.change(call, make)
@@ -256,27 +225,11 @@ class Writes:
         if sent := uid or look(raw, "metadata", "uid"):
             words = f"uid mismatch: the provided object specified uid {sent}, and no existing object was found"
             raise Conflict.of(call.asked.resource, call.name, words)
-        made = self._applied(call, None, patch)
+        made = applied(self._ground, call, None, patch)
         bare = {name: item for name, item in made["metadata"].items() if name != "resourceVersion"}
         made = {**made, "metadata": placed(bare, call, bare.get("namespace") or "")}
         made, warnings = reshaped(made, call, patch, is_applied=True)
         return await self._create(call, filled(made, call.row), (*notes, *warnings))
-
-    def _applied(self, call: Call, old: Raw | None, patch: Raw) -> Raw:
-        try:
-            return ownership.apply(
-                old,
-                patch,
-                manager=call.options.field_manager or call.manager,
-                schema=merge_schema(call.row),
-                now=self._ground.now(),
-                force=bool(call.options.force),
-                subresource=call.subresource,
-                ignored=ignored_fields(call.row, call.subresource),
-                blank=blank_of(call.row),
-            ).object
-        except Untyped as wrong:
-            raise Internal(str(wrong)) from None
 
     async def change(self, call: Call, make: Make) -> Answer:
         """Change the live object as `make` says, again where others were faster."""
@@ -321,10 +274,10 @@ class Writes:
         elif sent != old["metadata"]["resourceVersion"]:
             raise Conflict.of(call.asked.resource, call.name)
 
-    def _over(self, call: Call, made: Raw, old: Raw, *, applied: list[Raw] | None = None) -> Raw:
+    def _over(self, call: Call, made: Raw, old: Raw, *, entries: list[Raw] | None = None) -> Raw:
         """The object that an update stores: what belongs to the server is as it was, and its owners are noted.
 
-        `applied` is who owns what after an apply, which knows that already.
+        `entries` say who owns what after an apply, which knows that already.
         """
         row, ground = call.row, self._ground
         sent, before = made["metadata"], old["metadata"]
@@ -333,36 +286,14 @@ class Writes:
         metadata |= {name: sent[name] for name in _FIXED if sent.get(name) not in (None, before.get(name))}
         carried = {name: before[name] for name in _SERVERS if name in before and name not in metadata}
         new = {**made, "metadata": {**metadata, **carried, "resourceVersion": before["resourceVersion"]}}
-        entries = applied
         if entries is None:
             # What the kind puts in place by itself, and did before, is nobody's doing.
-            entries = self._owned(old, changed(new, old, row, subresource=call.subresource), call)
+            entries = owned(ground, call, old, changed(new, old, row, subresource=call.subresource))
         new = _with_entries(new, entries)
         if not call.subresource:
             new = self._defaulted(row, new, old)
             new = signed(admitted(new, old, ground=ground, row=row), old, resource=row.resource, user=call.user)
         return changed(new, old, row, subresource=call.subresource)
-
-    def _owned(self, old: Raw | None, new: Raw, call: Call, outline: bytes | None = None) -> list[Raw]:
-        if not self._ground.keeps_owners:
-            return []
-        manager, now = call.options.field_manager or call.manager, self._ground.now()
-
-        def anew() -> list[Raw]:
-            return ownership.update(
-                old,
-                new,
-                manager=manager,
-                schema=merge_schema(call.row),
-                now=now,
-                subresource=call.subresource,
-                ignored=ignored_fields(call.row, call.subresource),
-                blank=blank_of(call.row),
-            )
-
-        if old is None:
-            return owned_at_first(new, call.row, outline, manager=manager, now=now, anew=anew)
-        return anew()
 
     def _judge(self, call: Call, new: Raw, old: Raw | None) -> tuple[str, ...]:
         """What to warn of; raises Invalid with everything that is wrong."""
