@@ -176,6 +176,22 @@ def test_a_command_that_is_ended_leaves_nothing_even_before_the_engine_has_begun
     asyncio.run(play())
 
 
+def test_a_container_goes_on_without_the_command_that_stands_for_it(engine: Engine, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with asyncio.timeout(PATIENCE), lives(engine, tmp_path) as (runner, made):
+            await runner.make(made)
+            started = await start(runner, made, "echo up; sleep 2; exit 5")
+            while not (made.folder / "c.log").read_text():
+                await asyncio.sleep(0.02)
+            children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+            words = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
+            (client,) = [pid for pid, line in words.items() if f"\0{started.id}\0".encode() in line]
+            os.kill(client, signal.SIGKILL)
+            assert (await runner.wait(started)).code == 5
+
+    asyncio.run(play())
+
+
 def test_the_network_is_there_again_after_the_fork_server_was_killed(engine: Engine, tmp_path: Path) -> None:
     async def play() -> None:
         async with asyncio.timeout(PATIENCE), lives(engine, tmp_path) as (runner, made):

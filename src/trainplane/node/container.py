@@ -241,9 +241,12 @@ class ContainerRunner:
             state = await self.engine.state(name)
             if state.get("Running"):
                 # Only the command has ended that told us what it says.
-                await self.engine.ask("wait", name)
+                await self.engine.ask("wait", name, patience=None)
                 state = await self.engine.state(name)
         except Failed:
+            return Exit(clock.now(), signal=signals.SIGKILL)
+        if state.get("Status") in NOT_BEGUN:
+            # The command was ended before it had started the container; nothing of that has run.
             return Exit(clock.now(), signal=signals.SIGKILL)
         code = int(state.get("ExitCode") or 0)
         # Not every runtime of the engine reports this; who has a limit and was killed by nobody else met it.

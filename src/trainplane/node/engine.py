@@ -81,10 +81,13 @@ class Engine(ABC):
         self,
         *words: str,
         environment: Mapping[str, str] | None = None,
-        patience: float = PATIENCE,
+        patience: float | None = PATIENCE,
         stdin: int = asyncio.subprocess.DEVNULL,
     ) -> str:
-        """What the engine writes; raises Failed with the last line of what it says is wrong."""
+        """What the engine writes; raises Failed with the last line of what it says is wrong.
+
+        `patience` is how many seconds it has; None is as long as it takes.
+        """
         command = await asyncio.create_subprocess_exec(
             self._found(),
             *words,
