@@ -324,7 +324,8 @@ def gang_waiting(scene: Scene) -> Cause | None:
     left = f"{amount(name, amount_of(name, total))} are" if total else f"no {NAMES.get(name, name)} is"
     where = listed([f"{node} {figure(name, amount_of(name, nano))}" for node, nano in free.items()])
     enough = f" ({where}), enough for {fit or 'none'}" if where else ""
-    placed = f" (besides {gang.placed} that have theirs)" if gang.placed else ""
+    beside = gang.placed if gang.group else sum(1 for pod in scene.pods if is_placed_beside(pod, gang.pod))
+    placed = f" (besides {beside} that {'has' if beside == 1 else 'have'} a node)" if beside else ""
     return Cause(
         "GangWaiting",
         f"{gang.stage} needs {gang.needed} × ({amounts(spelt(gang.asked))}) {'together' if gang.group else 'in all'}"
@@ -333,6 +334,11 @@ def gang_waiting(scene: Scene) -> Cause | None:
         time_of(unscheduled(gang.pod).get("lastTransitionTime")),
         objects_of(gang),
     )
+
+
+def is_placed_beside(pod: Raw, other: Raw) -> bool:
+    """Whether a pod of the same stage as another has a node."""
+    return stage_of(pod) == stage_of(other) and bool(look(pod, "spec", "nodeName"))
 
 
 def way_out(scene: Scene, gang: Gang, *, fit: int, name: str, there: Part) -> str:
