@@ -69,9 +69,14 @@ def _change_causes(new: Raw, old: Raw) -> Iterator[Cause]:
     if not before.get("volumeName"):
         # A volume is found once.
         after.pop("volumeName", None)
+    if before.get("storageClassName") is None:
+        # A class may be told later, where none was.
+        after.pop("storageClassName", None)
     if before != after:
         words = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound"
         yield forbidden("spec", f"{words} claims\n{difference(before, after, 'ClaimSpec')}")
+    if before.get("volumeMode") != after.get("volumeMode"):
+        yield invalid("volumeMode", after.get("volumeMode"), "field is immutable")
     had, has = (look(each, "spec", "resources", "requests", "storage") for each in (old, new))
     if had is not None and parse(has or 0) < parse(had):
         yield forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")

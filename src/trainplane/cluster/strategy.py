@@ -149,7 +149,8 @@ def _counted(new: Raw, old: Raw, row: Kind) -> Raw:
 
 def _substance(raw: Raw, row: Kind) -> Any:
     if row.kind == "EndpointSlice":
-        return {name: item for name, item in raw.items() if name != "metadata"}
+        labels = raw["metadata"].get("labels") or {}
+        return {**{name: item for name, item in raw.items() if name != "metadata"}, "labels": labels}
     if not resource_of(row).custom:
         return raw.get("spec")
     left_out = ("metadata", "status") if row.status else ("metadata",)
@@ -303,6 +304,8 @@ def _pod_status(new: Raw, old: Raw) -> Raw:
     addresses = status.get("podIPs") or ()
     if addresses and not status.get("podIP"):
         status["podIP"] = addresses[0].get("ip")
+    elif status.get("podIP") and (not addresses or addresses[0].get("ip") != status["podIP"]):
+        status["podIPs"] = [{"ip": status["podIP"]}]
     return {**new, "status": status}
 
 
