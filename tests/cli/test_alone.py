@@ -31,7 +31,8 @@ def environment(clusters: Clusters) -> Path:
     folder = clusters.home / "env"
     (folder / "bin").mkdir(parents=True)
     (folder / "pyvenv.cfg").write_text("", encoding="utf-8")
-    (folder / "bin" / "python").symlink_to("/usr/bin/python3")
+    for name in ("python", "python3"):
+        (folder / "bin" / name).symlink_to("/usr/bin/python3")
     return folder
 
 

@@ -46,7 +46,7 @@ def test_a_run_is_called_as_its_script_is(script: str, name: str) -> None:
     [
         ("torch-distributed", "train.py", ("torchrun", "train.py", "--lr", "1")),
         ("torch-elastic", "train.py", ("torchrun", "train.py", "--lr", "1")),
-        ("plain", "train.py", ("python", "train.py", "--lr", "1")),
+        ("plain", "train.py", ("python3", "train.py", "--lr", "1")),
         ("torch-distributed", "start.sh", ("./start.sh", "--lr", "1")),
     ],
 )
@@ -93,7 +93,7 @@ def test_where_mpirun_starts_the_program_its_workers_have_the_code_too(name: str
     assert code.name != CODE.name, "what lies beside the archive is part of what its name stands for"
     assert configmap(code, namespace="default")["data"].keys() == {"ranks.py"}
     spec = train_job(Asked("digits", ("python", "a.py"), nodes=2, env={"A": "1"}), runtime(name), code)["spec"]
-    assert spec["trainer"]["command"][:3] == ["python", f"{MOUNT}/ranks.py", "launch"]
+    assert spec["trainer"]["command"][:3] == ["python3", f"{MOUNT}/ranks.py", "launch"]
     assert "A" in spec["trainer"]["command"][3].split(",")
     assert spec["trainer"]["command"][4:] == ["python", "a.py"]
     (patch,) = spec["runtimePatches"]

@@ -74,7 +74,7 @@ def launch_words(runtime: Raw, script: str, arguments: Sequence[str]) -> tuple[s
     """The command line for a script under a runtime: torchrun where that is its way, else Python."""
     if not script.endswith(".py"):
         return (f"./{script}", *arguments)
-    return ("torchrun", script, *arguments) if is_torch(runtime) else ("python", script, *arguments)
+    return ("torchrun", script, *arguments) if is_torch(runtime) else (source.PYTHON, script, *arguments)
 
 
 def train_job(asked: Asked, runtime: Raw, archive: Archive | None) -> Raw:

@@ -83,7 +83,7 @@ def hosts(asked: Asked) -> list[str]:
 
 def jobset(asked: Asked, archive: Archive) -> Raw:
     """The JobSet: a pod on each of so many nodes, none beside another."""
-    words = ["python", PROGRAM, "--seconds", str(asked.seconds), "--wait", str(asked.wait)]
+    words = [source.PYTHON, PROGRAM, "--seconds", str(asked.seconds), "--wait", str(asked.wait)]
     words += ["--collective"] if asked.collective else []
     words += ["--ssh", KEYS] if asked.ssh else []
     container: Raw = {

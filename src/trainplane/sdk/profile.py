@@ -15,6 +15,7 @@ from trainplane.api.trainer import PROFILING_ENABLED
 from trainplane.cluster.client import Streams
 from trainplane.cluster.remote_streams import ended
 from trainplane.sdk.logs import containers, place
+from trainplane.sdk.source import PYTHON
 from trainplane.trainjob.observe import PROFILER_ADDRESS
 
 PROBE = Path(__file__).parents[1] / "probe"
@@ -93,7 +94,7 @@ async def processes(streams: Streams, pods: Sequence[Raw]) -> list[Process]:
 
     async def of(pod: Raw) -> list[Process]:
         async with gate:
-            answer = await run(streams, pod, ["python", "-c", _source("processes.py")])
+            answer = await run(streams, pod, [PYTHON, "-c", _source("processes.py")])
         if answer.code:
             name = pod["metadata"]["name"]
             what = (
@@ -108,7 +109,7 @@ async def processes(streams: Streams, pods: Sequence[Raw]) -> list[Process]:
 
 async def record(streams: Streams, pod: Raw, process: Process, *, seconds: int, rate: int) -> bytes:
     """The flame graph of a process, as SVG; raises ApiError and NotProfiled."""
-    words = ["python", "-c", _source("record.py"), str(process.pid), str(seconds), str(rate)]
+    words = [PYTHON, "-c", _source("record.py"), str(process.pid), str(seconds), str(rate)]
     answer = await run(streams, pod, words)
     if answer.code == 0 and answer.out.lstrip().startswith(b"<?xml"):
         return answer.out

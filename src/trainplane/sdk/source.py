@@ -31,6 +31,8 @@ KEY = "source.tar.gz"
 RANKS = "ranks.py"
 """The program beside the archive that starts it under mpirun."""
 MOUNT = "/var/run/trainplane/source"
+PYTHON = "python3"
+"""What every image and every system calls it; many have nothing that is called python."""
 VOLUME = "trainplane-source"
 PART_OF = "trainplane.dev/source"
 """The label of what was shipped, with its digest."""
@@ -101,12 +103,12 @@ def configmap(archive: Archive, *, namespace: str, owner: Raw | None = None) -> 
     }
 
 
-def command(words: Sequence[str], *, python: str = "python") -> list[str]:
+def command(words: Sequence[str], *, python: str = PYTHON) -> list[str]:
     """The command line that unpacks the archive into the working folder and then runs `words` there."""
     return [python, "-c", _UNPACK, f"{MOUNT}/{KEY}", *words]
 
 
-def mpi_command(words: Sequence[str], *, names: Iterable[str], python: str = "python") -> list[str]:
+def mpi_command(words: Sequence[str], *, names: Iterable[str], python: str = PYTHON) -> list[str]:
     """The command line of a launcher: mpirun with `words` as every rank, which gets the variables of these names."""
     return [python, f"{MOUNT}/{RANKS}", "launch", ",".join(names), *words]
 
