@@ -9,6 +9,7 @@ from trainplane.api.raw import look
 from trainplane.cluster.causes import Cause, forbidden, invalid, required
 from trainplane.cluster.ephemeral_causes import ephemeral_change_causes
 from trainplane.cluster.go_structs import as_go, difference
+from trainplane.cluster.placement_causes import toleration_causes
 
 _UPDATE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -41,10 +42,14 @@ def pod_change_causes(spec: Raw, old: Raw, subresource: str) -> Iterator[Cause]:
         return
     if not _are_kept(old.get("tolerations") or (), spec.get("tolerations") or ()):
         yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
+    else:
+        # Told once more, as the API server judges them twice.
+        for index, each in enumerate(spec.get("tolerations") or ()):
+            yield from toleration_causes(each, f"spec.tolerations[{index}]")
     had = [each.get("name") for each in old.get("schedulingGates") or ()]
     for index, gate in enumerate(spec.get("schedulingGates") or ()):
         if gate.get("name") not in had:
-            words = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+            words = f"only deletion is allowed, but found new scheduling gate '{gate.get('name') or ''}'"
             yield forbidden(f"spec.schedulingGates[{index}].name", words)
     rest = _rest(spec, old)
     if had:
