@@ -233,6 +233,10 @@ def test_another_runner_ends_what_an_engine_still_runs_and_nothing_of_others(
         started = await start(former, made, "sleep 600")
         assert len(engine.containers(f"{CLUSTER}={label(folder)}")) == (2 if engine.name == "docker" else 1)
         # As after `kill -9`: nobody has ended anything.
+        with monkeypatch.context() as away:
+            away.setenv("PATH", str(tmp_path))
+            await (await choose(Settings(1, runner="process"), tmp_path)).close()
+        assert engine.containers(f"{CLUSTER}={label(folder)}"), "nobody could be asked"
         latter = await choose(Settings(1, runner="process"), tmp_path)
         assert engine.containers(f"{CLUSTER}={label(folder)}") == []
         until(lambda: not Path(f"/proc/{started.pid}").exists(), "the end of the container")

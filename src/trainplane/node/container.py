@@ -325,5 +325,5 @@ class ContainerRunner:
         if self._found:
             shutil.rmtree(self._found[1].memory, ignore_errors=True)
             if is_clean:
-                engines.forget(self._folder)
+                engines.forget(self._folder, self.engine.name)
         await self._ground.close()

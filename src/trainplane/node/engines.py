@@ -1,6 +1,5 @@
 """Engines: the container engines of this machine, which of them works, and what a former life has left in one."""
 
-import contextlib
 import logging
 import os
 from collections.abc import Mapping
@@ -30,32 +29,41 @@ async def find(name: str, environment: Mapping[str, str], *, folder: Path, groun
             except Failed as error:
                 refused.append(f"{kind.name}: {str(error).replace('; ', ', ')}")
                 continue
-            (folder / ENGINE_NOTE).write_text(kind.name, encoding="utf-8")
+            _note(folder, {*_noted(folder), kind.name})
             return engine
     raise Unable(f"no container can be made here ({'; '.join(refused)}); install or mend an engine, or {OTHERWISE}")
 
 
 async def sweep(folder: Path, environment: Mapping[str, str] = os.environ) -> list[str]:
     """End the containers that a former life has left in an engine; returns the uids of their pods."""
-    note = folder / ENGINE_NOTE
-    try:
-        name = note.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return []
-    ground = NamespacedRunner(folder, egress=False, environment=environment)
-    uids = list[str]()
+    ground, uids, noted = NamespacedRunner(folder, egress=False, environment=environment), set[str](), _noted(folder)
     for kind in ENGINES:
-        if kind.name == name:
+        if kind.name in noted:
             try:
-                uids = await kind(environment, folder=folder, ground=ground).sweep()
+                uids.update(await kind(environment, folder=folder, ground=ground).sweep())
             except Failed as error:
-                _log.warning("%s may still run containers of a former start, and does not answer: %s", name, error)
-                return []
-    forget(folder)
-    return sorted(set(uids))
+                # It stays noted, for a time at which it answers.
+                said = "%s may still run containers of a former start, and does not answer: %s"
+                _log.warning(said, kind.name, error)
+                continue
+            forget(folder, kind.name)
+    return sorted(uids)
 
 
-def forget(folder: Path) -> None:
-    """Note that no engine has anything of ours any more."""
-    with contextlib.suppress(FileNotFoundError):
-        (folder / ENGINE_NOTE).unlink()
+def forget(folder: Path, name: str) -> None:
+    """Note that an engine has nothing of ours any more."""
+    _note(folder, _noted(folder) - {name})
+
+
+def _noted(folder: Path) -> set[str]:
+    try:
+        return set((folder / ENGINE_NOTE).read_text(encoding="utf-8").split())
+    except FileNotFoundError:
+        return set()
+
+
+def _note(folder: Path, names: set[str]) -> None:
+    if names:
+        (folder / ENGINE_NOTE).write_text("\n".join(sorted(names)), encoding="utf-8")
+    else:
+        (folder / ENGINE_NOTE).unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from trainplane.api.ref import Ref
 CONTAINER = "container"
 """The name of the Runner that has real images."""
 ENGINE_NOTE = "engine"
-"""The file of a Runner's folder that names the engine which has containers of this cluster."""
+"""The file of a Runner's folder that names the engines which may have containers of this cluster."""
 START_ERROR = "StartError"
 """The command cannot be run: it is missing, not executable, or its folder is."""
 CREATE_ERROR = "CreateContainerError"
