@@ -88,19 +88,20 @@ def _broken(node: Schema, value: Any, old: Any) -> list[tuple[Path, Law]]:
     found: list[tuple[Path, Law]] = [(law.about, law) for law in broken]
     past = _past(node, old)
     for step, child, item in _children(node, value):
-        if (isinstance(item, _HOLDS_MORE) or VALIDATIONS in child) and _has_laws(child):
+        if (isinstance(item, _HOLDS_MORE) or VALIDATIONS in child) and has_laws(child):
             before = past.get(step if isinstance(step, str) else _key(node, item)) if past else None
             found += [((step, *path), law) for path, law in _broken(child, item, before)]
     return found
 
 
-def _has_laws(node: Schema) -> bool:
+def has_laws(node: Schema) -> bool:
+    """Whether a schema has laws anywhere."""
     known = _WITH_LAWS.get(id(node))
     # Another schema may have been where this one is now.
     if known is not None and known[0] is node:
         return known[1]
     below = (*node.get("properties", _NOTHING).values(), node.get("additionalProperties"), node.get("items"))
-    found = VALIDATIONS in node or any(isinstance(child, dict) and _has_laws(child) for child in below)
+    found = VALIDATIONS in node or any(isinstance(child, dict) and has_laws(child) for child in below)
     if len(_WITH_LAWS) >= _MOST_KNOWN:
         _WITH_LAWS.clear()
     _WITH_LAWS[id(node)] = node, found

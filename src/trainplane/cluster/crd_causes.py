@@ -9,10 +9,9 @@ from trainplane.api.compiled import lawful
 from trainplane.api.meta import Raw, Wire
 from trainplane.api.problem import Path, show
 from trainplane.api.raw import look
-from trainplane.api.schema import INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, VALIDATIONS, Schema, openapi
-from trainplane.api.structural import unlawful
+from trainplane.api.schema import INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, Schema, openapi
+from trainplane.api.structural import has_laws, unlawful
 from trainplane.cluster.causes import (
-    DUPLICATE,
     INVALID,
     NOT_SUPPORTED,
     REQUIRED,
@@ -51,22 +50,15 @@ def crd_causes(type_: type[Wire], new: Raw, old: Raw | None = None) -> list[Caus
     if is_fine(type_, new, old):
         return [] if old is None and lawful(type_)(new) else list(_broken(new, schema, old))
     found = shape_causes(type_, new)
-    if any(cause.reason != DUPLICATE for cause in found):
+    if any(cause.reason in BLOCKING for cause in found):
         return [*found, *unchecked(type_)]
-    if found:
-        return found
-    return list(_broken(new, schema, old))
+    return [*found, *_broken(new, schema, old)]
 
 
 @cache
 def unchecked(type_: type[Wire]) -> tuple[Cause, ...]:
     """What follows the causes of a schema that has laws."""
-    return (UNCHECKED,) if _has_laws(openapi(type_)) else ()
-
-
-def _has_laws(schema: Schema) -> bool:
-    below = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
-    return bool(schema.get(VALIDATIONS)) or any(_has_laws(each) for each in below if isinstance(each, dict))
+    return (UNCHECKED,) if has_laws(openapi(type_)) else ()
 
 
 def shape_causes(type_: type[Wire], new: Raw) -> list[Cause]:
@@ -99,7 +91,10 @@ def _broken(new: Raw, schema: Schema, old: Raw | None) -> Iterator[Cause]:
 
 def _causes(value: Any, schema: Schema, path: Path) -> Iterator[Cause]:
     kind = schema.get("type")
-    if not _fits(value, schema):
+    form = schema.get("format", "")
+    if form in RANGES and isinstance(value, int | float | dict) and not isinstance(value, bool):
+        yield from _whole(value, schema, path)
+    elif not _fits(value, schema):
         wanted = "integer,string" if INT_OR_STRING in schema else kind
         word = _type_word(value)
         if kind == "integer" and word == "number":
@@ -113,6 +108,21 @@ def _causes(value: Any, schema: Schema, path: Path) -> Iterator[Cause]:
     elif isinstance(value, str):
         yield from _text(value, schema, path)
     elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _number(value, schema, path)
+
+
+def _whole(value: Any, schema: Schema, path: Path) -> Iterator[Cause]:
+    """What is wrong with a number that should be whole and of some size, or with what stands in its place."""
+    form = schema["format"]
+    low, high = RANGES[form]
+    is_whole = isinstance(value, int) and abs(value) < 2**63
+    if not is_whole:
+        word = "" if isinstance(value, dict) else "float64"
+        yield Cause(TYPE_INVALID, show(path), f'Invalid value: "{word}": {_body(path, form)}: "{word}"')
+    if not isinstance(value, dict) and not (is_whole and low <= value <= high):
+        words = f"Checked value must be of type integer with format {form} in {show(path)}"
+        yield Cause(INVALID, "<nil>", f'Invalid value: "": {words}')
+    elif is_whole:
         yield from _number(value, schema, path)
 
 
@@ -191,6 +201,7 @@ def _repeated(value: list[Any], schema: Schema, path: Path) -> Iterator[Cause]:
         what = item
         if keys is not None:
             if not isinstance(item, dict):
+                yield invalid(show((*path, index)), item, "must be an object for an array of list-type map")
                 continue
             what = {key: item.get(key, properties.get(key, {}).get("default")) for key in sorted(keys)}
             what = {key: part for key, part in what.items() if part is not None}

@@ -172,6 +172,15 @@ def _priority_class(raw: Raw) -> Raw:
     return under(raw, value=0, preemptionPolicy="PreemptLowerPriority")
 
 
+def _node(raw: Raw) -> Raw:
+    """The conditions of Nodes have both their times, though they may be null."""
+    conditions = (raw.get("status") or {}).get("conditions")
+    if not conditions:
+        return raw
+    timed = [under(each, lastHeartbeatTime=None, lastTransitionTime=None) for each in conditions]
+    return {**raw, "status": {**raw["status"], "conditions": timed}}
+
+
 def _binding(raw: Raw) -> Raw:
     group = "rbac.authorization.k8s.io"
     filled = at(raw, "roleRef", lambda ref: under(ref, apiGroup=group), made=True)
@@ -192,7 +201,7 @@ def _autoscaler(raw: Raw) -> Raw:
             filled["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
         return at(filled, "behavior", _behavior)
 
-    return _timed(at(raw, "spec", spec))
+    return _timed(at(raw, "spec", spec, made=True))
 
 
 def _timed(raw: Raw) -> Raw:
@@ -254,6 +263,8 @@ _STEPS: dict[tuple[str, str], Callable[[Raw], Raw]] = {
     ("discovery.k8s.io", "EndpointSlice"): _slice,
     ("", "Service"): _service,
     ("coordination.k8s.io", "Lease"): lambda raw: under(raw, spec={}),
+    ("", "Node"): _node,
+    ("", "ResourceQuota"): lambda raw: under(raw, spec={}),
     ("", "Secret"): _secret,
     ("", "Namespace"): _namespace,
     ("", "PersistentVolumeClaim"): _claim,

@@ -39,16 +39,16 @@ def _needing(*names: str, at: str = "") -> Check:
     return check
 
 
-def _byte(source: Source, name: str, at: str) -> Iterator[Cause]:
+def _byte(source: Source, name: str, at: str, *, least: int = 0) -> Iterator[Cause]:
     value = source.get(name)
     if value is not None and not 0 <= value <= 255:
-        yield invalid(f"{at}.{name}", value, "must be between 0 and 255, inclusive")
+        yield invalid(f"{at}.{name}", value, f"must be between {least} and 255, inclusive")
 
 
 def _partitioned(needed: str, at: str = "") -> Check:
     def check(source: Source, where: str) -> Iterator[Cause]:
         yield from _needing(needed, at=at)(source, where)
-        yield from _byte(source, "partition", f"{where.rpartition('.')[0]}.{at}" if at else where)
+        yield from _byte(source, "partition", f"{where.rpartition('.')[0]}.{at}" if at else where, least=1)
 
     return check
 

@@ -106,10 +106,11 @@ def _domain(name: str, at: str) -> Iterator[Cause]:
     if not name:
         yield required(at)
         return
-    faults = list(subdomain_faults(name.removesuffix(".")))
+    name = name.removesuffix(".")
+    faults = list(subdomain_faults(name))
     for fault in faults:
         yield invalid(at, name, fault)
-    if not faults and "." not in name.removesuffix("."):
+    if not faults and "." not in name:
         yield invalid(at, name, "should be a domain with at least two segments separated by dots")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.cluster.causes import Cause, invalid, required
-from trainplane.cluster.names import key_faults
+from trainplane.cluster.names import key_faults, path_name_faults, subdomain_faults
 
 _TYPES = ("Normal", "Warning")
 _LONGEST = 128
@@ -22,6 +22,9 @@ def event_causes(new: Raw, old: Raw | None, _: str) -> Iterator[Cause]:
 
 def new_event_causes(new: Raw, old: Raw | None) -> Iterator[Cause]:
     """What is wrong with an event of events.k8s.io, in the words of the core group, in which it is stored."""
+    name = new["metadata"].get("name") or ""
+    for fault in subdomain_faults(name) if old is None and name and not any(path_name_faults(name)) else ():
+        yield invalid("metadata.name", name, fault)
     yield from _place_causes(new)
     if not new.get("eventTime"):
         yield required("eventTime")

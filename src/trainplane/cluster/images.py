@@ -14,9 +14,18 @@ _NAME = re.compile(
 _LONGEST = 255
 
 
+def _whole(name: str) -> str:
+    """The name with the registry that is meant where none is said."""
+    first, slash, _ = name.partition("/")
+    if not slash:
+        return f"docker.io/library/{name}"
+    named = "." in first or ":" in first or first == "localhost" or first != first.lower()
+    return name if named else f"docker.io/{name}"
+
+
 def is_newest(image: str) -> bool:
     """Whether an image's name asks for the newest there is; one that cannot be read asks for nothing."""
     found = _NAME.fullmatch(image)
-    if found is None or len(found["name"]) > _LONGEST:
+    if found is None or len(_whole(found["name"])) > _LONGEST:
         return False
     return found["tag"] == ":latest" or not (found["tag"] or found["digest"])

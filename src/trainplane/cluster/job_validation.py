@@ -85,7 +85,7 @@ def _name_causes(new: Raw, spec: Raw) -> Iterator[Cause]:
 def _own_selector_causes(new: Raw, spec: Raw) -> Iterator[Cause]:
     """What a Job whose selector is generated says otherwise by itself."""
     selector = spec.get("selector")
-    if spec.get("manualSelector") or selector is None:
+    if spec.get("manualSelector") or selector is None or not new["metadata"].get("name"):
         return
     uid, name = new["metadata"].get("uid", ""), new["metadata"].get("name")
     labels = look(spec, "template", "metadata", "labels") or {}

@@ -6,7 +6,7 @@ from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
 from trainplane.cluster.admission import Lookup
 from trainplane.cluster.errors import Forbidden
-from trainplane.cluster.names import SUFFIX_CHARACTERS
+from trainplane.cluster.names import SUFFIX_CHARACTERS, path_name_faults
 
 DEFAULT_ACCOUNT = "default"
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -27,7 +27,9 @@ def with_account(pod: Raw, lookup: Lookup, *, place: Callable[[int], int]) -> Ra
     spec |= {"serviceAccountName": name, "serviceAccount": name}
     account = lookup(Ref("", "ServiceAccount", namespace, name))
     if account is None:
-        words = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
+        faults = " ".join(path_name_faults(name))
+        found = f'invalid resource name "{name}": [{faults}]' if faults else f'serviceaccount "{name}" not found'
+        words = f"error looking up service account {namespace}/{name}: {found}"
         raise Forbidden.of("pods", pod["metadata"].get("name", ""), words)
     wanted = spec.get("automountServiceAccountToken")
     if wanted is None:

@@ -84,6 +84,8 @@ def _container(raw: Raw) -> Raw:
     for name in _PROBES:
         if name in raw:
             filled[name] = under(raw[name], **_PROBE)
+            if "grpc" in filled[name]:
+                filled[name]["grpc"] = under(filled[name]["grpc"], service="")
             if "httpGet" in filled[name]:
                 filled[name]["httpGet"] = _http(filled[name]["httpGet"])
     if raw.get("lifecycle"):

@@ -41,7 +41,7 @@ def with_totals(spec: Raw) -> Raw:
     }
     requests = resources.get("requests") or {}
     if limits:
-        requests = {**limits, **asked, **requests}
+        requests = {**{name: limits[name] for name in limits if _is_total(name)}, **asked, **requests}
     sides = {"limits": limits, "requests": requests}
     return {**spec, "resources": {**resources, **{name: side for name, side in sides.items() if side}}}
 

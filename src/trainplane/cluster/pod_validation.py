@@ -22,6 +22,7 @@ from trainplane.cluster.security_causes import pod_context_causes
 from trainplane.cluster.volume_causes import volume_causes
 from trainplane.cluster.windows_causes import system_causes
 
+_PREEMPTS = ("PreemptLowerPriority", "Never")
 _MOST = 2**31 - 1
 
 
@@ -92,6 +93,11 @@ def _whole_causes(spec: Mapping[str, Any], at: str) -> Iterator[Cause]:
         if text := spec.get(name):
             for fault in subdomain_faults(text):
                 yield invalid(f"{at}.{name}", text, fault)
+    preempts = spec.get("preemptionPolicy")
+    if preempts == "":
+        yield required(f"{at}.preemptionPolicy")
+    elif preempts not in (None, *_PREEMPTS):
+        yield not_supported(f"{at}.preemptionPolicy", preempts, _PREEMPTS)
     if spec.get("overhead"):
         yield from resource_causes({"limits": spec["overhead"]}, f"{at}.overhead")
     if spec.get("resources"):

@@ -20,7 +20,6 @@ from trainplane.api.quantity import QuantityError, canonical, parse
 from trainplane.api.schema import INT_OR_STRING, PRESERVE, Schema, openapi
 from trainplane.cluster.empties import is_left_out
 from trainplane.cluster.go_words import go_words, json_word
-from trainplane.cluster.resources import BUILT_IN_GROUPS
 
 MAX_DEPTH = 200
 """How deep objects may be nested; deeper ones are nobody's."""
@@ -76,7 +75,7 @@ def custom(raw: Raw, row: Kind, findings: Findings, *, old: Raw | None = None) -
     metadata = raw.get("metadata")
     pruned = _pruned({key: item for key, item in raw.items() if key != "metadata"}, schema, [], findings, old)
     if isinstance(metadata, dict):
-        walk = _BuiltIn(row, findings)
+        walk = _BuiltIn(row, findings, inside="metadata.")
         walk.path.append("metadata")
         metadata = walk.object(metadata, _metadata_schema(), (old or _NOTHING).get("metadata"))
     findings.strict.sort()
@@ -169,7 +168,9 @@ def _is_plain(value: Raw, texts: frozenset[str]) -> bool:
 class _BuiltIn:
     """One walk through an object of a built-in kind."""
 
-    def __init__(self, row: Kind, findings: Findings) -> None:
+    def __init__(self, row: Kind, findings: Findings, *, inside: str = "") -> None:
+        self._inside = inside
+        """What of a path Go does not see, for it reads a part alone."""
         self._row = row
         self._findings = findings
         self.path: list[str | int] = []
@@ -310,11 +311,8 @@ class _BuiltIn:
         said = json_word(value)
         if said == "number" and words.type in ("int32", "int64"):
             said = f"number {value}"
-        # The metadata of a CRD's kind is read by itself.
-        path = words.path if self._row.group in BUILT_IN_GROUPS else words.path.removeprefix("metadata.")
-        return WrongShape(
-            f"json: cannot unmarshal {said} into Go struct field {words.struct}.{path} of type {words.type}"
-        )
+        place = f"{words.struct}.{words.path.removeprefix(self._inside)}"
+        return WrongShape(f"json: cannot unmarshal {said} into Go struct field {place} of type {words.type}")
 
 
 def _in_thousandths(amount: str) -> str:

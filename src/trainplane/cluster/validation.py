@@ -243,7 +243,7 @@ def _is_limited(name: str, scope: str) -> bool:
     """Whether what a scope picks out has the resource; vendors' are nobody's business."""
     if scope == "BestEffort":
         return name == "pods"
-    return "/" in name or name in _OF_PODS or scope == "VolumeAttributesClass"
+    return not _is_counted(name) or "/" in name or name in _OF_PODS or scope == "VolumeAttributesClass"
 
 
 def _is_counted(name: str) -> bool:

@@ -59,6 +59,12 @@ def kind_warnings(row: Kind, new: Raw, old: Raw | None) -> Iterator[str]:
         yield from found(new)
 
 
+def early_warnings(row: Kind, new: Raw) -> Iterator[str]:
+    """What to warn of in a new object of a built-in kind even if it is refused."""
+    if (row.group, row.kind) == ("", "Pod"):
+        yield from armor_warnings(new["metadata"], new.get("spec") or {}, "metadata.annotations")
+
+
 def _pod(new: Raw) -> Iterator[str]:
     yield from _name(new, "this is used in the Pod's hostname")
     yield from _annotations(new["metadata"], "metadata.annotations")

@@ -10,7 +10,7 @@ from trainplane.cluster import ownership
 from trainplane.cluster.admission import judged
 from trainplane.cluster.bodies import Body
 from trainplane.cluster.built_in_admission import admitted, checked
-from trainplane.cluster.causes import TYPE_INVALID, Cause, invalid
+from trainplane.cluster.causes import INVALID, TYPE_INVALID, Cause, invalid
 from trainplane.cluster.crd_causes import BLOCKING, UNCHECKED, crd_causes, unchecked
 from trainplane.cluster.defaults import filled
 from trainplane.cluster.errors import (
@@ -43,7 +43,7 @@ from trainplane.cluster.resources import resource_of
 from trainplane.cluster.signing import signed
 from trainplane.cluster.strategy import changed, prepared, read_back, strategy_of
 from trainplane.cluster.validation import kind_causes
-from trainplane.cluster.warnings_of_kinds import kind_warnings
+from trainplane.cluster.warnings_of_kinds import early_warnings, kind_warnings
 
 TRIES = 16
 """How often a change that names no version is tried again on an object that others change too."""
@@ -66,16 +66,18 @@ class Writes:
         """Make a new object."""
         raw, notes = _received(typed(sent, call.asked, data=data), call)
         metadata = as_object(raw.get("metadata"))
-        if not isinstance(raw.get("metadata"), dict | None) and not resource_of(call.row).custom:
+        if not isinstance(raw.get("metadata"), dict | None):
             kind, word = call.row.kind, json_word(raw["metadata"])
-            words = f"json: cannot unmarshal {word} into Go struct field {kind}.metadata of type v1.ObjectMeta"
+            place = "value" if resource_of(call.row).custom else f"struct field {kind}.metadata"
+            words = f"json: cannot unmarshal {word} into Go {place} of type v1.ObjectMeta"
             raise BadRequest(f'{kind} in version "{call.row.version}" cannot be handled as a {kind}: {words}')
         raw = {**raw, "metadata": metadata}
         made, warnings, outline = read(raw, call, sent.repeated)
         metadata, told = without_repeated_owners(made["metadata"])
         made = {**made, "metadata": placed(metadata, call, metadata.get("namespace") or "")}
         entries = owned(self._ground, call, None, made, outline)
-        return await self._create(call, _with_entries(made, entries), (*notes, *warnings, *told))
+        told = (*notes, *warnings, *told)
+        return await self._create(call, _with_entries(made, entries), told)
 
     async def _create(self, call: Call, made: Raw, warnings: tuple[str, ...]) -> Answer:
         version = made["metadata"].get("resourceVersion")
@@ -133,9 +135,10 @@ class Writes:
             return new
         # What built-in kinds hold has its shape by now.
         causes = crd_causes(row.type, new, old) if resource_of(row).custom else ()
-        shapeless = [cause for cause in causes if cause.reason == TYPE_INVALID]
-        if shapeless:
-            raise Invalid.of(qualified(row), new["metadata"].get("name", ""), [*shapeless, UNCHECKED])
+        if any(cause.reason == TYPE_INVALID for cause in causes):
+            # What is missing may yet be filled in.
+            shapeless = [cause for cause in causes if cause.reason in (TYPE_INVALID, INVALID)]
+            raise Invalid.of(qualified(row), new["metadata"].get("name", ""), shapeless)
         return admission.default(new, old, self._ground.looking, now=self._ground.now())
 
     def _generated(self, prefix: str) -> str:
@@ -315,7 +318,9 @@ class Writes:
         else:
             found = list(kind_causes(row, new, old, subresource=subresource))
         if causes or found:
-            raise Invalid.of(qualified(call.asked if custom else row), name, [*causes, *found])
+            refusal = Invalid.of(qualified(call.asked if custom else row), name, [*causes, *found])
+            refusal.warnings = tuple(early_warnings(row, new)) if old is None else ()
+            raise refusal
         warnings = tuple(finalizer_warnings(row, new["metadata"], (old or {}).get("metadata") or {}))
         admission = self._ground.admission.get(row.resource)
         # A size that is set by its scale is as much the author's as one in the spec; a status is the controllers'.
