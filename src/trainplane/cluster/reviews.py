@@ -85,11 +85,17 @@ def impersonation_refused(user: User, asked: Attributes, *, whom: User, roles: R
     return msgspec.structs.replace(asked, verb=f"impersonate-on:user-info:{asked.verb}")
 
 
-def nameless_impersonation(groups: tuple[str, ...], uid: str) -> BadRequest:
-    """The refusal of who would act in the name of groups alone."""
-    listed = ", ".join(f'"{group}"' for group in groups)
-    whom = f'Name:"", UID:"{uid}", Groups:[]string{{{listed}}}, Extra:map[string][]string(nil)'
-    return BadRequest(f"requested &user.DefaultInfo{{{whom}}} without impersonating a user name")
+def nameless_impersonation(whom: User) -> BadRequest:
+    """The refusal of who would act in the name of somebody without one."""
+    extra = ", ".join(f'"{key}":{_texts(values)}' for key, values in sorted(whom.extra))
+    shown = f'Name:"", UID:"{whom.uid}", Groups:{_texts(whom.groups)}, '
+    shown += f"Extra:map[string][]string{{{extra}}}" if extra else "Extra:map[string][]string(nil)"
+    return BadRequest(f"requested &user.DefaultInfo{{{shown}}} without impersonating a user name")
+
+
+def _texts(texts: tuple[str, ...]) -> str:
+    """Some texts, as Go shows them."""
+    return f"[]string{{{', '.join(json.dumps(text) for text in texts)}}}" if texts else "[]string(nil)"
 
 
 def impersonated(whom: User) -> User:

@@ -13,11 +13,15 @@ _EXTRA = "impersonate-extra-"
 
 def whom(headers: CIMultiDictProxy[str]) -> User | None:
     """Whom the headers name, before it is known whether they may; None where nobody; raises BadRequest."""
-    name, uid = headers.get("Impersonate-User", ""), headers.get("Impersonate-Uid", "")
     groups = tuple(headers.getall("Impersonate-Group", ()))
-    if not name and groups:
-        raise nameless_impersonation(groups, uid)
-    return User(name, groups, uid, _extra(headers.items())) if name else None
+    named = User(
+        headers.get("Impersonate-User", ""), groups, headers.get("Impersonate-Uid", ""), _extra(headers.items())
+    )
+    if named.name:
+        return named
+    if named != User(""):
+        raise nameless_impersonation(named)
+    return None
 
 
 def _extra(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
