@@ -173,12 +173,14 @@ def _priority_class(raw: Raw) -> Raw:
 
 
 def _node(raw: Raw) -> Raw:
-    """The conditions of Nodes have both their times, though they may be null."""
-    conditions = (raw.get("status") or {}).get("conditions")
-    if not conditions:
-        return raw
-    timed = [under(each, lastHeartbeatTime=None, lastTransitionTime=None) for each in conditions]
-    return {**raw, "status": {**raw["status"], "conditions": timed}}
+    """A Node gives what it has unless it says otherwise, and its conditions have both their times, though null."""
+    status = dict(raw.get("status") or {})
+    if status.get("capacity") and not status.get("allocatable"):
+        status["allocatable"] = status["capacity"]
+    if status.get("conditions"):
+        times: Raw = {"lastHeartbeatTime": None, "lastTransitionTime": None}
+        status["conditions"] = [under(each, **times) for each in status["conditions"]]
+    return {**raw, "status": status} if status else raw
 
 
 def _binding(raw: Raw) -> Raw:
