@@ -41,6 +41,7 @@ from trainplane.cluster.typed import Difference, difference_of, fields_of, merge
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 MAX_ANNOTATIONS = 262_144
 _KUBECTL = "kubectl"
+_ENTRIES = "managedFields"
 
 _STRIPPED: Fields = {
     "f:apiVersion": {},
@@ -272,10 +273,10 @@ def _apart(old: Mapping[str, Any], new: Mapping[str, Any], blank: Raw) -> tuple[
     before = {name: item for name, item in old.items() if new.get(name, blank) is not item}
     after = {name: item for name, item in new.items() if old.get(name, blank) is not item}
     was, now = as_object(before.get("metadata")), as_object(after.get("metadata"))
-    before["metadata"] = _except(was, [name for name, item in was.items() if now.get(name) is item])
-    after["metadata"] = _except(now, [name for name, item in now.items() if was.get(name) is item])
+    before["metadata"] = {name: item for name, item in was.items() if now.get(name) is not item and name != _ENTRIES}
+    after["metadata"] = {name: item for name, item in now.items() if was.get(name) is not item and name != _ENTRIES}
     blank = {name: item for name, item in blank.items() if name in before or name in after}
-    return with_entries(_over(blank, before), None), with_entries(_over(blank, after), None)
+    return _over(blank, before), _over(blank, after)
 
 
 def _except(raw: Mapping[str, Any], names: Container[str]) -> Raw:
