@@ -41,7 +41,8 @@ def network_causes(spec: Spec, at: str) -> Iterator[Cause]:
     policy = spec.get("dnsPolicy")
     if policy not in (None, *_POLICIES):
         yield not_supported(f"{at}.dnsPolicy", policy, _POLICIES)
-    yield from _dns_causes(spec, f"{at}.dnsConfig")
+    if policy == "None" or spec.get("dnsConfig"):
+        yield from _dns_causes(spec, f"{at}.dnsConfig")
     if spec.get("hostNetwork"):
         yield from _host_port_causes(spec, at)
 

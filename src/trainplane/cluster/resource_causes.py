@@ -86,7 +86,7 @@ def _pod_name_causes(name: str, at: str) -> Iterator[Cause]:
 def amount_causes(name: str, amount: Any, at: str) -> Iterator[Cause]:
     """What is wrong with an amount of a resource."""
     value = _amount(amount)
-    if value < parse(0):
+    if value.nano < 0:
         yield invalid(at, str(amount), NEGATIVE)
     if is_whole(name) and value.nano % 10**9:
         yield invalid(at, str(value), "must be an integer")

@@ -1,6 +1,6 @@
 """The names of resources such as `cpu` and `nvidia.com/gpu`: what is wrong with them, and what they stand for."""
 
-from collections.abc import Iterator
+from functools import lru_cache
 
 from trainplane.cluster.names import key_faults
 
@@ -29,6 +29,7 @@ def is_native(name: str) -> bool:
     return "/" not in name or "kubernetes.io/" in name
 
 
+@lru_cache(maxsize=1024)
 def is_extended(name: str) -> bool:
     """Whether the resource is a vendor's, so that only whole ones of it are given."""
     return not is_native(name) and not name.startswith("requests.") and not any(key_faults(f"requests.{name}"))
@@ -39,9 +40,10 @@ def is_whole(name: str) -> bool:
     return name in COUNTED or is_extended(name)
 
 
-def resource_name_faults(name: str) -> Iterator[str]:
+@lru_cache(maxsize=1024)
+def resource_name_faults(name: str) -> tuple[str, ...]:
     """What keeps a text from being the name of a resource."""
-    faults = list(key_faults(name))
-    yield from faults
+    faults = tuple(key_faults(name))
     if not faults and "/" not in name and not is_standard(name):
-        yield "must be a standard resource type or fully qualified"
+        return ("must be a standard resource type or fully qualified",)
+    return faults

@@ -34,11 +34,11 @@ def volume_causes(volumes: Iterable[Source], at: str, *, good: dict[str, Source]
 
 def _causes_of_one(volume: Source, at: str, seen: Mapping[str, Source]) -> Iterator[Cause]:
     name = volume.get("name") or ""
-    for source in [each for each in volume if each != "name"][1:]:
-        yield forbidden(f"{at}.{source}", "may not specify more than 1 volume type")
-    for kind, check in _SOURCES.items():
-        if isinstance(volume.get(kind), Mapping):
-            yield from check(volume[kind], f"{at}.{kind}")
+    for other in [each for each in volume if each != "name"][1:]:
+        yield forbidden(f"{at}.{other}", "may not specify more than 1 volume type")
+    for kind, source in volume.items():
+        if kind in _SOURCES and isinstance(source, Mapping):
+            yield from _SOURCES[kind](source, f"{at}.{kind}")
     yield from name_causes(volume, f"{at}.name")
     if not name:
         yield required(f"{at}.name")

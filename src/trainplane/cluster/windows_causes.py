@@ -35,6 +35,8 @@ def system_causes(spec: Part, at: str) -> Iterator[Cause]:
         for kind in _KINDS
         for index, container in enumerate(spec.get(kind) or ())
     ]
+    if system is None and not any("windowsOptions" in each for each in (context, *(each for _, each in containers))):
+        return
     if system == "linux":
         for where, each in ((f"{at}.securityContext", context), *containers):
             if each.get("windowsOptions") is not None:
