@@ -180,7 +180,8 @@ async def _serving(
             if nodes and choosing:
 
                 async def keep(nodes: Nodes, choosing: "asyncio.Task[Runner]") -> None:
-                    runner = await choosing
+                    # Whoever leaves before has it found all the same, and closed.
+                    runner = await asyncio.shield(choosing)
                     reached = await _let_pods_in(face, (config.host, port), runner)
                     async with _with_nodes(nodes, runner, questions, reached=reached):
                         there.set()

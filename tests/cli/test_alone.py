@@ -49,6 +49,15 @@ def test_a_job_runs_without_a_cluster_and_is_remembered_by_the_next(clusters: Cl
     assert sorted(path.name for path in kept.iterdir()) == ["out-0", "out-1"]
 
 
+def test_a_job_that_cannot_be_made_is_refused_in_a_sentence_though_the_machine_is_still_tried(
+    clusters: Clusters,
+) -> None:
+    done = clusters.run("run", "--runtime", "plian", script(clusters), code=1)
+    assert done.stderr.splitlines()[-1] == "Error: there is no runtime plian; did you mean plain?"
+    assert clusters.state()["running"] is False
+    assert "complete" in clusters.run("run", "--runtime", "plain", "--nodes", "1", script(clusters)).stderr
+
+
 def test_images_are_what_the_settings_say_unless_the_command_line_says_otherwise(clusters: Clusters) -> None:
     own, text = environment(clusters), script(clusters)
     file = clusters.home / "config" / "trainplane" / "config.toml"
