@@ -119,14 +119,15 @@ class Docker(Engine):
                 await self.ask("import", "-", self._image, stdin=archive.fileno())
         usual = ["--userns", "host", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
         usual += ["--log-driver", "none", "--pull", "never"]
-        await self.ask("create", "--name", name, *self.marks, *usual, *words, self._image, f"/{pause.NAME}")
+        made = await self.ask("create", "--name", name, *self.marks, *usual, *words, self._image, f"/{pause.NAME}")
         await self.ask("start", name)
         pid = int((await self.state(name))["Pid"])
         try:
-            is_here = Path(f"/proc/{pid}/cmdline").read_bytes() == f"/{pause.NAME}\0".encode()
+            groups = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8")
         except OSError:
-            is_here = False
-        if not is_here:
+            groups = ""
+        # A daemon elsewhere counts other processes; a container's control groups have its id for a name.
+        if made.strip() not in groups:
             raise Failed("its daemon is not on this machine")
         return pid
 

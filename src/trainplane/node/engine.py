@@ -114,6 +114,8 @@ class Engine(ABC):
         """Run the engine with a container's files as its own, until that ends."""
         return await asyncio.create_subprocess_exec(
             self._found(),
+            # Its warnings would stand among what the container says.
+            *("--log-level", "error"),
             *words,
             env=self._environment,
             cwd=self._folder,
