@@ -13,6 +13,7 @@ def environment(folder: Path, python: str) -> Path:
     program = folder / "bin" / "python"
     program.write_text(f"#!/bin/sh\n{python}\n", encoding="utf-8")
     program.chmod(0o755)
+    program.with_name("python3").symlink_to(program.name)
     return folder
 
 
