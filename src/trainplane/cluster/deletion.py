@@ -68,9 +68,9 @@ class Deletion:
             # Whoever watches a pod sees it marked before it goes.
             marked = await self._store(stored, new, options, warnings)
             current = self._ground.find(stored.key) if marked else None
-            if marked is None or current is None:
-                return None
-            return await self._remove(row, current, current.object, options, warnings)
+            removed = current and await self._remove(row, current, current.object, options, warnings)
+            # Upkeep may take away what was marked here: then it is gone, as was asked.
+            return removed or (marked if self._ground.find(stored.key) is None else None)
         return await self._remove(row, stored, new, options, warnings)
 
     async def _store(
