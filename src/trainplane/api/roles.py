@@ -219,11 +219,10 @@ class _Cast:
             todo = f"Kubeflow Trainer wants it to be called {wanted}"
             self.say(CONTAINER_INFERRED, index, what, todo=todo, field=(*field, i, "name"))
             return Container(i, name, Found.ONLY)
-        if containers or labelled:
+        if containers:
             rule = LABELLED_WITHOUT_CONTAINER if labelled else CONTAINER_UNCLEAR
-            names = _listed([str(container["name"]) for container in containers.values()]) if containers else ""
+            names = _listed([str(container["name"]) for container in containers.values()])
             what = f"none of the containers {names} of the job {self.name(index)} is called {wanted}"
-            what = what if containers else f"the job {self.name(index)} has no container, and needs one called {wanted}"
             self.say(rule, index, what, todo=f"call the one that a TrainJob's settings are for {wanted}", field=field)
         return None
 

@@ -9,7 +9,7 @@ from trainplane.api.decode import acceptable
 from trainplane.api.loose import objects_at, text_at
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Path, Problem, Severity
-from trainplane.api.roles import roles_of
+from trainplane.api.roles import Found, roles_of
 from trainplane.api.rules import LABELLED_WITHOUT_CONTAINER, LAW
 from trainplane.api.schema import openapi
 from trainplane.api.structural import broken_laws
@@ -75,10 +75,22 @@ def validate(
 def runtime(new: Raw, old: Raw | None) -> Iterator[Problem]:
     """A runtime judged by itself; its author may switch off what Kubeflow Trainer's webhook judges, and no more."""
     on_trust = at(new, ("metadata", "labels", VALIDATION_LABEL)) == "disabled"
-    unclear = (problem for problem in roles_of(new).problems if problem.severity is Severity.ERROR)
-    yield from (p for p in (*checks.runtime(new), *unclear) if not (on_trust and p.rule in JUDGED_BY_WEBHOOK))
+    judged = (*checks.runtime(new), *without_container(new))
+    yield from (problem for problem in judged if not (on_trust and problem.rule in JUDGED_BY_WEBHOOK))
     # Advice is for the author when the runtime is made, not for everyone who later touches it.
     yield from advice.runtime(new) if old is None else ()
+
+
+def without_container(new: Raw) -> Iterator[Problem]:
+    """The labelled steps whose container is not to be told, or not there."""
+    roles = roles_of(new)
+    yield from (problem for problem in roles.problems if problem.severity is Severity.ERROR)
+    for role in (roles.trainer, roles.launcher, roles.dataset_initializer, roles.model_initializer):
+        if role and role.found is Found.LABEL:
+            path = (*JOBS, role.index, *POD, "spec", "containers")
+            if not at(new, path):
+                what, todo = f"the job {role.name} has no container", "add the one that a TrainJob's settings are for"
+                yield Problem(LABELLED_WITHOUT_CONTAINER, path, what, todo)
 
 
 def is_about_shape(problem: Problem) -> bool:

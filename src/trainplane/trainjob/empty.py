@@ -19,9 +19,8 @@ SILENT: Mapping[str, Any] = {
 ALWAYS: Mapping[str, Raw] = {
     "resourceFieldRef": {"divisor": "0"},
     "volumeClaimTemplate": {"metadata": {}},
-    "onPodConditions": {"status": ""},
 }
-"""What typed clients write into an object, or into each of a list, whether the author did or not."""
+"""What typed clients write into an object, whether the author did or not."""
 
 
 def told(template: Raw, silent: Mapping[str, Any] = SILENT) -> Raw:
@@ -33,11 +32,10 @@ def told(template: Raw, silent: Mapping[str, Any] = SILENT) -> Raw:
     for field, value in template.items():
         if is_nothing(field, value, silent):
             continue
-        always = ALWAYS.get(field, {})
         if isinstance(value, dict):
-            out[field] = value if field in WORDS else {**always, **told(value, silent)}
+            out[field] = value if field in WORDS else {**ALWAYS.get(field, {}), **told(value, silent)}
         elif isinstance(value, list):
-            out[field] = [{**always, **told(item, silent)} if isinstance(item, dict) else item for item in value]
+            out[field] = [told(item, silent) if isinstance(item, dict) else item for item in value]
         else:
             out[field] = value
     return out
@@ -54,7 +52,8 @@ def spelled(variable: Mapping[str, Any]) -> Raw:
     """A TrainJob's variable as containers get it: with a value, be it empty, or with a source and no value."""
     source = variable.get("valueFrom")
     if source is None:
-        return {"value": "", **{field: item for field, item in variable.items() if field != "valueFrom"}}
+        value = variable.get("value")
+        return {"name": variable.get("name", ""), "value": "" if value is None else value}
     if source.get("resourceFieldRef"):
         source = {**source, "resourceFieldRef": {"containerName": "", "divisor": "0", **source["resourceFieldRef"]}}
     return {**{field: item for field, item in variable.items() if field != "value"}, "valueFrom": source}
