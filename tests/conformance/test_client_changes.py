@@ -165,6 +165,20 @@ def test_a_status_with_a_uid_is_for_that_object_alone(play: Play, kind: str) -> 
     play(story)
 
 
+@pytest.mark.parametrize("kind", ["JobSet", "Pod"])
+def test_a_status_with_a_version_is_for_that_version_alone(play: Play, kind: str) -> None:
+    async def story(scene: Scene) -> None:
+        made = await scene.client.create(scene.job_set() if kind == "JobSet" else scene.pod())
+        ref, version = Ref.of(made), made["metadata"]["resourceVersion"]
+        status = {"restarts": 1} if kind == "JobSet" else {"phase": "Running"}
+        told = await scene.client.set_status(ref, status, version=version)
+        assert status.items() <= told["status"].items()
+        with pytest.raises(Conflict):
+            await scene.client.set_status(ref, status, version=version)
+
+    play(story)
+
+
 def test_a_job_is_scaled_by_the_nodes_it_asks_for(play: Play) -> None:
     async def story(scene: Scene) -> None:
         patch = Patch.merge({"spec": {"replicas": 3}})

@@ -95,9 +95,9 @@ class Relay:
         await self._write("patch", ref)
         return await self.client.patch(ref, patch, uid=uid, subresource=subresource)
 
-    async def set_status(self, ref: Ref, status: Raw, *, uid: str = "") -> Raw:
+    async def set_status(self, ref: Ref, status: Raw, *, uid: str = "", version: str = "") -> Raw:
         await self._write("set_status", ref)
-        return await self.client.set_status(ref, status, uid=uid)
+        return await self.client.set_status(ref, status, uid=uid, version=version)
 
     async def bind(self, pod: Ref, node: str) -> None:
         await self._write("bind", pod)

@@ -134,13 +134,12 @@ class Api:
         patch_form(patch.form, custom=resource_of(call.row).custom)
         return _shown((await self.writes.patch(call, patch.form, Body(patch.body), uid=uid)).object, call)
 
-    async def set_status(self, ref: Ref, status: Raw, *, uid: str = "") -> Raw:
-        """Make this the object's status; with a uid, only on the object that has it."""
+    async def set_status(self, ref: Ref, status: Raw, *, uid: str = "", version: str = "") -> Raw:
+        """Make this the object's status; with a uid, only on the object that has it, with a version only on that."""
         call = self._call(ref, subresource="status")
         if call.through or not isinstance(status, dict):
-            operations = [{"op": "add", "path": "/status", "value": status}]
-            return await self.patch(ref, Patch.json(operations), uid=uid, subresource="status")
-        return (await self.writes.set_status(call, status, uid=uid)).object
+            return await self.patch(ref, Patch.status(status, version=version), uid=uid, subresource="status")
+        return (await self.writes.set_status(call, status, uid=uid, version=version)).object
 
     async def bind(self, pod: Ref, node: str) -> None:
         """Place a pod on a node."""

@@ -70,6 +70,14 @@ class Patch(msgspec.Struct, frozen=True):
         """A strategic merge patch; kinds that a CRD defines have none."""
         return cls(STRATEGIC_PATCH, body)
 
+    @classmethod
+    def status(cls, status: Raw, *, version: str = "") -> "Patch":
+        """What makes this the status of an object, of one version of it where that is given."""
+        operations: list[Raw] = [{"op": "add", "path": "/status", "value": status}]
+        if version:
+            operations.append({"op": "replace", "path": "/metadata/resourceVersion", "value": version})
+        return cls.json(operations)
+
 
 class Client(Protocol):
     """The verbs. Each raises an ApiError where the API refuses."""
@@ -102,8 +110,8 @@ class Client(Protocol):
         """Change an object; with a uid, only the object that has it."""
         ...
 
-    async def set_status(self, ref: Ref, status: Raw, *, uid: str = "") -> Raw:
-        """Make this the object's status; with a uid, only on the object that has it."""
+    async def set_status(self, ref: Ref, status: Raw, *, uid: str = "", version: str = "") -> Raw:
+        """Make this the object's status; with a uid, only on the object that has it, with a version only on that."""
         ...
 
     async def bind(self, pod: Ref, node: str) -> None:

@@ -66,9 +66,9 @@ class Inside:
         """Change an object; with a uid, only the object that has it."""
         return await self._api.patch(ref, patch, uid=uid, subresource=subresource)
 
-    async def set_status(self, ref: Ref, status: Raw, *, uid: str = "") -> Raw:
-        """Make this the object's status; with a uid, only on the object that has it."""
-        return await self._api.set_status(ref, status, uid=uid)
+    async def set_status(self, ref: Ref, status: Raw, *, uid: str = "", version: str = "") -> Raw:
+        """Make this the object's status; with a uid, only on the object that has it, with a version only on that."""
+        return await self._api.set_status(ref, status, uid=uid, version=version)
 
     async def bind(self, pod: Ref, node: str) -> None:
         """Place a pod on a node."""

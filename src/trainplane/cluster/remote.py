@@ -146,10 +146,9 @@ class Remote:
             raise Conflict.of(_row(ref.group, ref.kind).resource, ref.name, words)
         return str(metadata["resourceVersion"])
 
-    async def set_status(self, ref: Ref, status: Raw, *, uid: str = "") -> Raw:
-        """Make this the object's status; with a uid, only on the object that has it."""
-        operations = [{"op": "add", "path": "/status", "value": status}]
-        return await self.patch(ref, Patch.json(operations), uid=uid, subresource="status")
+    async def set_status(self, ref: Ref, status: Raw, *, uid: str = "", version: str = "") -> Raw:
+        """Make this the object's status; with a uid, only on the object that has it, with a version only on that."""
+        return await self.patch(ref, Patch.status(status, version=version), uid=uid, subresource="status")
 
     async def bind(self, pod: Ref, node: str) -> None:
         """Place a pod on a node."""

@@ -186,11 +186,12 @@ class Writes:
 
         return await self.change(call, make)
 
-    async def set_status(self, call: Call, status: Raw, *, uid: str = "") -> Answer:
+    async def set_status(self, call: Call, status: Raw, *, uid: str = "", version: str = "") -> Answer:
         """Make this the status of an object: as a JSON patch would, and looking at nothing else."""
 
         def make(old: Raw) -> tuple[Raw, tuple[str, ...]]:
             _check_uid(call, uid, old)
+            self._check_version(call, {"metadata": {"resourceVersion": version}}, old, needed=False)
             raw, text = with_status(old, status)
             made, warnings = reshaped(raw, call, text, old=old)
             new = changed(filled(made, call.row, old), old, call.row, subresource=call.subresource)

@@ -152,7 +152,8 @@ class Actor:
                 patch = ClientPatch.strategic(body) if keyed else ClientPatch.merge(body)
                 return await self._client.patch(ref, patch, uid=uid, subresource=subresource)
             case SetStatus():
-                return await self._set_status(action)
+                ref, status = action.ref, action.status
+                return await self._client.set_status(ref, status, uid=action.uid, version=action.version)
             case Bind(pod, node):
                 await self._client.bind(pod, node)
                 return None
@@ -183,16 +184,6 @@ class Actor:
         if operations:
             await self._client.patch(ref, ClientPatch.json(operations), uid=action.uid)
         return await self._client.apply(action.object, manager=MANAGER, uid=action.uid, force=True)
-
-    async def _set_status(self, action: SetStatus) -> Raw:
-        if not action.version:
-            return await self._client.set_status(action.ref, action.status, uid=action.uid)
-        operations: list[Raw] = [
-            {"op": "add", "path": "/status", "value": action.status},
-            {"op": "replace", "path": "/metadata/resourceVersion", "value": action.version},
-        ]
-        patch = ClientPatch.json(operations)
-        return await self._client.patch(action.ref, patch, uid=action.uid, subresource="status")
 
     async def _delete(self, action: Delete) -> None:
         try:
