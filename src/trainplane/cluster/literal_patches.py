@@ -15,6 +15,13 @@ _SHIELD = "\ue000"
 _ORDERS = (SET_ORDER, DELETE_FROM)
 
 
+def has_directives(patch: Any) -> bool:
+    """Whether a patch says anywhere how it is to be merged."""
+    if isinstance(patch, Mapping):
+        return any(name.startswith("$") or has_directives(item) for name, item in patch.items())
+    return isinstance(patch, list) and any(map(has_directives, patch))
+
+
 def shielded(old: Mapping[str, Any], patch: Mapping[str, Any], schema: Schema) -> Raw:
     """The patch with every directive out of sight that is not obeyed."""
     if DIRECTIVE in patch:

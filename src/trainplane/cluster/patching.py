@@ -13,7 +13,7 @@ from trainplane.api.schema import openapi
 from trainplane.cluster.causes import invalid
 from trainplane.cluster.errors import BadRequest, Internal, Invalid
 from trainplane.cluster.go_words import go, go_words, json_word
-from trainplane.cluster.literal_patches import shielded, unshielded
+from trainplane.cluster.literal_patches import has_directives, shielded, unshielded
 from trainplane.cluster.resources import BUILT_IN_GROUPS
 from trainplane.cluster.restoring import Unlike, go_kind, restored
 from trainplane.cluster.wire import JSON_PATCH, MERGE_PATCH
@@ -109,10 +109,13 @@ def _strategic(old: Raw, patch: Any, type_: type[Wire]) -> Raw:
         word = json_word(patch)
         raise BadRequest(f"json: cannot unmarshal {word} into Go value of type map[string]interface {{}}")
     schema = openapi(type_)
-    seen = shielded(old, patch, schema)
+    # Without directives what the patch does not name stays the very object that is stored, and is not read again.
+    is_plain = not has_directives(patch)
+    seen = patch if is_plain else shielded(old, patch, schema)
     _check_lists(seen, type_, ())
     try:
-        made = unshielded(strategic_merge(old, seen, schema))
+        made = strategic_merge(old, seen, schema)
+        made = made if is_plain else unshielded(made)
     except PatchError as error:
         raise _refusal(error, patch) from None
     try:
