@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.places import need_real_kubeconfig, need_shared
+
+# A shell ignores Ctrl-C for what it starts in the background, and so would every command that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A slow machine is not a failing one: neither deadlines nor "too slow" may turn a test red.
 # The default run is derandomized, so that two runs of one commit say the same; `make soak` goes looking for new cases.
