@@ -93,7 +93,7 @@ def test_who_cannot_take_part_is_named_with_the_cause(clusters: Clusters, tmp_pa
     assert too_many.startswith("the cluster has 2 nodes that take pods, and 5 are asked for; start it again with:")
     done = clusters.run("doctor", "network", "--image", "empty/x", "--wait", "1", code=1)
     assert "#0 (node-" in done.stdout
-    assert "said nothing: StartError: 'python' cannot be run" in done.stdout
+    assert "said nothing: StartError: 'python3' cannot be run" in done.stdout
 
 
 def test_ctrl_c_removes_the_pods_too(clusters: Clusters) -> None:
