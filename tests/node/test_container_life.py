@@ -176,6 +176,21 @@ def test_a_command_that_is_ended_leaves_nothing_even_before_the_engine_has_begun
     asyncio.run(play())
 
 
+def test_commands_in_a_container_have_ended_when_its_pod_is_removed(engine: Engine, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with asyncio.timeout(PATIENCE), lives(engine, tmp_path) as (runner, made):
+            made = replace(made, host_users=True)
+            await runner.make(made)
+            first = await start(runner, made, "exec sleep 600")
+            with open(os.devnull, "r+b") as nothing:
+                stdio = Stdio(nothing.fileno(), nothing.fileno(), nothing.fileno())
+                joined = await runner.exec(first, ["sleep", "600"], stdio)
+            await runner.remove(made)
+            assert not Path(f"/proc/{joined.pid}").exists(), "the engine's command, which stands for it"
+
+    asyncio.run(play())
+
+
 def test_a_container_goes_on_without_the_command_that_stands_for_it(engine: Engine, tmp_path: Path) -> None:
     async def play() -> None:
         async with asyncio.timeout(PATIENCE), lives(engine, tmp_path) as (runner, made):

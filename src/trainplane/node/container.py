@@ -17,7 +17,7 @@ from pathlib import Path
 
 from trainplane.control import clock
 from trainplane.node import engines
-from trainplane.node.engine import Engine, Failed, Sandbox
+from trainplane.node.engine import Engine, Failed, Sandbox, end
 from trainplane.node.engine_words import Wording
 from trainplane.node.joined import MARK, kill_joined
 from trainplane.node.namespaced import cgroups
@@ -308,6 +308,9 @@ class ContainerRunner:
                 for name in held.names:
                     if running := self._running.get(name):
                         await running.ended
+                for name, running in list(self._running.items()):
+                    if not running.is_first and name.rpartition("/")[0] in held.names:
+                        await _end(running)
         except Failed as error:
             raise NotStarted(CREATE_ERROR, f"the containers of the pod {box.pod.name} do not go: {error}") from error
         finally:
@@ -322,8 +325,19 @@ class ContainerRunner:
                 await self.remove(held.box)
             except NotStarted:
                 is_clean = False
+        for running in self._running.values():
+            await end(running.command)
         if self._found:
             shutil.rmtree(self._found[1].memory, ignore_errors=True)
             if is_clean:
                 engines.forget(self._folder, self.engine.name)
         await self._ground.close()
+
+
+async def _end(joined: _Running) -> None:
+    """Wait for a command whose container is gone: it ends by itself, or is ended."""
+    await asyncio.wait({joined.ended}, timeout=ENDS * ENDS_STEP)
+    if not joined.ended.done():
+        with contextlib.suppress(ProcessLookupError):
+            joined.command.kill()
+        await joined.ended

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from trainplane.node import pause
 from trainplane.node.docker_roots import Roots
-from trainplane.node.engine import CLUSTER, PATIENCE, POD, Engine, Failed, Sandbox
+from trainplane.node.engine import CLUSTER, PATIENCE, POD, Engine, Failed, Sandbox, end
 from trainplane.node.home import HOME
 from trainplane.node.namespaced.runner import NamespacedRunner
 from trainplane.node.runner import CREATE_ERROR, Ability, Box, NotStarted, Program, Stdio
@@ -195,5 +195,8 @@ class Docker(Engine):
                         raise Failed(str(state.get("Error") or f"docker has not started {name}"))
                     await asyncio.sleep(STEP)
         except TimeoutError:
-            command.kill()
+            await end(command)
             raise Failed(f"docker has not started {name} within {PATIENCE:g} s") from None
+        except (asyncio.CancelledError, Failed):
+            await end(command)
+            raise

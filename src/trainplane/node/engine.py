@@ -103,9 +103,7 @@ class Engine(ABC):
         except TimeoutError:
             raise Failed(f"`{self.name} {words[0]}` did not answer within {patience:g} s") from None
         finally:
-            if command.returncode is None:
-                command.kill()
-                await command.wait()
+            await end(command)
         if command.returncode:
             raise Failed(_last_line(wrong.decode(errors="replace")) or f"exit code {command.returncode}")
         return said.decode(errors="replace")
@@ -190,6 +188,19 @@ class Engine(ABC):
     def why_not_joined(self, box: Box) -> str:  # noqa: ARG002 - others look at it
         """Why no other process can join the containers of a box, where that is so, and what to do."""
         return ""
+
+
+async def end(command: asyncio.subprocess.Process) -> None:
+    """End a command that nobody waits for any more; not even who is told to stop leaves it half ended."""
+    if command.returncode is not None:
+        return
+    command.kill()
+    gone = asyncio.ensure_future(command.wait())
+    try:
+        await asyncio.shield(gone)
+    except asyncio.CancelledError:
+        await gone
+        raise
 
 
 def _last_line(text: str) -> str:
