@@ -34,6 +34,8 @@ def filled(made: Raw, row: Kind, old: Raw | None = None) -> Raw:
 
 def fill(value: Any, schema: Schema) -> Any:
     """A value with its schema's defaults; what has none is shared and not copied."""
+    if not _has_defaults(schema):
+        return value
     if isinstance(value, dict):
         properties, others = schema.get("properties"), schema.get("additionalProperties")
         if properties is None:
@@ -46,6 +48,20 @@ def fill(value: Any, schema: Schema) -> Any:
     if isinstance(value, list) and "items" in schema:
         return [fill(item, schema["items"]) for item in value]
     return value
+
+
+_KNOWN: dict[int, tuple[Schema, bool]] = {}
+
+
+def _has_defaults(schema: Schema) -> bool:
+    """Whether anything below a schema has a default."""
+    known = _KNOWN.get(id(schema))
+    if known is None:
+        children = [*schema.get("properties", {}).values(), schema.get("additionalProperties"), schema.get("items")]
+        found = any(child and ("default" in child or _has_defaults(child)) for child in children)
+        # The schema is kept too, so that no other can come to have its identity.
+        known = _KNOWN[id(schema)] = schema, found
+    return known[1]
 
 
 def _template(raw: Raw) -> Raw:

@@ -11,7 +11,7 @@ from trainplane.cluster.admission import judged
 from trainplane.cluster.bodies import Body
 from trainplane.cluster.built_in_admission import admitted, checked
 from trainplane.cluster.causes import INVALID, TYPE_INVALID, Cause, invalid
-from trainplane.cluster.crd_causes import BLOCKING, UNCHECKED, crd_causes, unchecked
+from trainplane.cluster.crd_causes import BLOCKING, UNCHECKED, crd_causes, is_fine, unchecked
 from trainplane.cluster.defaults import filled
 from trainplane.cluster.errors import (
     AlreadyExists,
@@ -134,7 +134,8 @@ class Writes:
         if admission is None:
             return new
         # What built-in kinds hold has its shape by now.
-        causes = crd_causes(row.type, new, old) if resource_of(row).custom else ()
+        shapely = not resource_of(row).custom or is_fine(row.type, new, old)
+        causes = () if shapely else crd_causes(row.type, new, old)
         if any(cause.reason == TYPE_INVALID for cause in causes):
             # What is missing may yet be filled in.
             shapeless = [cause for cause in causes if cause.reason in (TYPE_INVALID, INVALID)]
