@@ -33,8 +33,8 @@ from trainplane.upkeep.history import KEPT
 TRAINJOB = ("trainer.kubeflow.org", "TrainJob")
 ENDS = frozenset(("Complete", "Failed"))
 """The states of a TrainJob that will not change any more."""
-HOT = 16_384
-READY = 8 << 20
+HOT = 65_536
+READY = 32 << 20
 """Nobody waits here: what is at work at once is kept ready, in the View and, by its bytes of text, in the Store."""
 SELDOM = (500_000, 50, 100)
 """When cyclic garbage is looked for: nearly everything that is made here stays, and there is next to none."""
