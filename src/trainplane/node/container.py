@@ -325,7 +325,7 @@ class ContainerRunner:
                 await self.remove(held.box)
             except NotStarted:
                 is_clean = False
-        for running in self._running.values():
+        for running in list(self._running.values()):
             await end(running.command)
         if self._found:
             shutil.rmtree(self._found[1].memory, ignore_errors=True)
