@@ -4,7 +4,7 @@ from datetime import datetime
 
 from trainplane.api.meta import Raw
 from trainplane.reconcile.view import View
-from trainplane.why import before_pods, ended, placing, queueing, starting
+from trainplane.why import before_pods, ended, placing, queueing, starting, volumes
 from trainplane.why.cause import Cause, Check
 from trainplane.why.scene import Scene
 
@@ -47,8 +47,8 @@ CAUSES: tuple[Check, ...] = (
     starting.probe_failing,
     # Pods have no node: first what no scheduler can help, then what no waiting can help, then what takes time.
     placing.scheduling_gated,
-    placing.volume_claim_missing,
-    placing.volume_not_bound,
+    volumes.volume_claim_missing,
+    volumes.volume_not_bound,
     placing.no_scheduler,
     placing.no_nodes,
     queueing.queue_unusable,
