@@ -7,7 +7,7 @@ import msgspec
 
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_found, not_supported, required, too_many
 from trainplane.cluster.env_causes import env_causes, env_from_causes
-from trainplane.cluster.names import label_faults
+from trainplane.cluster.names import entry_name_causes
 from trainplane.cluster.paths import path_faults
 from trainplane.cluster.probe_causes import PROBES, handler_causes, port_name_faults, probe_causes
 from trainplane.cluster.resource_causes import resource_causes
@@ -39,13 +39,7 @@ def container_causes(raw: Part, at: str, around: Around) -> Iterator[Cause]:
     """What is wrong with a container that stands at a path."""
     seen = around.seen
     name, image = raw.get("name") or "", raw.get("image") or ""
-    if not name:
-        yield required(f"{at}.name")
-    elif faults := list(label_faults(name)):
-        for fault in faults:
-            yield invalid(f"{at}.name", name, fault)
-    elif name in seen:
-        yield duplicate(f"{at}.name", name)
+    yield from entry_name_causes(name, f"{at}.name", seen)
     seen.add(name)
     if not image:
         yield required(f"{at}.image")

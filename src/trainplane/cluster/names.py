@@ -1,7 +1,7 @@
 """The metadata of every object: names, labels, annotations, finalizers and owners, and what is wrong with them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -42,6 +42,17 @@ def label_faults(text: str) -> Iterator[str]:
         yield "must be no more than 63 characters"
     if not _LABEL.fullmatch(text):
         yield "must not contain dots" if _SUBDOMAIN.fullmatch(text) else LABEL_WORDS
+
+
+def entry_name_causes(name: str, at: str, taken: Container[str]) -> Iterator[Cause]:
+    """What is wrong with the name of an entry of a list, where each is a DNS label of its own."""
+    if not name:
+        yield required(at)
+    elif faults := list(label_faults(name)):
+        for fault in faults:
+            yield invalid(at, name, fault)
+    elif name in taken:
+        yield duplicate(at, name)
 
 
 def subdomain_faults(text: str) -> Iterator[str]:

@@ -5,11 +5,11 @@ from itertools import pairwise
 from typing import Any
 
 from trainplane.api.quantity import QuantityError, parse
-from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required, too_long
+from trainplane.cluster.causes import Cause, forbidden, invalid, not_supported, required, too_long
 from trainplane.cluster.claim_causes import claim_spec_causes
 from trainplane.cluster.disk_causes import DISKS, name_causes
 from trainplane.cluster.env_causes import field_causes, share_causes
-from trainplane.cluster.names import label_faults, map_causes, subdomain_faults
+from trainplane.cluster.names import entry_name_causes, map_causes, subdomain_faults
 from trainplane.cluster.paths import file_faults
 
 _MODES = "must be a number between 0 and 0777 (octal), both inclusive"
@@ -40,13 +40,7 @@ def _causes_of_one(volume: Source, at: str, seen: Mapping[str, Source]) -> Itera
         if kind in _SOURCES and isinstance(source, Mapping):
             yield from _SOURCES[kind](source, f"{at}.{kind}")
     yield from name_causes(volume, f"{at}.name")
-    if not name:
-        yield required(f"{at}.name")
-    elif faults := list(label_faults(name)):
-        for fault in faults:
-            yield invalid(f"{at}.name", name, fault)
-    elif name in seen:
-        yield duplicate(f"{at}.name", name)
+    yield from entry_name_causes(name, f"{at}.name", seen)
 
 
 def volume_warnings(volumes: Iterable[Source]) -> Iterator[str]:
