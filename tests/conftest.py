@@ -1,4 +1,4 @@
-"""What every test may ask for: goldens, the shared folder, a real cluster; and a closing word on what was skipped."""
+"""What every test may ask for: clusters, goldens, recordings, a real cluster; and a closing word on what was skipped."""
 
 import difflib
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.cli.clusters import Clusters
 from tests.places import need_real_kubeconfig, need_shared
 
 # A shell ignores Ctrl-C for what it starts in the background, and so would every command that a test starts.
@@ -22,6 +23,16 @@ _calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("trainplane", _calm, max_examples=50, derandomize=True)
 settings.register_profile("soak", _calm, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "trainplane"))
+
+
+@pytest.fixture
+def clusters(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+    """A home without clusters; those that are started there end with the test."""
+    found = Clusters(tmp_path, tmp_path_factory.getbasetemp().parent / "compiled")
+    try:
+        yield found
+    finally:
+        found.end()
 
 
 @dataclass(frozen=True, slots=True)

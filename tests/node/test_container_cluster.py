@@ -2,10 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tests.cli.clusters import Clusters, eventually
 from tests.node.engines import Engine, root_folder
@@ -33,16 +30,6 @@ spec:
       until test -e $TRAINPLANE_OUTPUT/has-0 && test -e $TRAINPLANE_OUTPUT/has-1; do sleep 0.2; done
       sleep SECONDS
 """
-
-
-@pytest.fixture
-def clusters(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
-    """A home without clusters; those that are started there end with the test."""
-    found = Clusters(tmp_path, tmp_path_factory.getbasetemp().parent / "compiled")
-    try:
-        yield found
-    finally:
-        found.end()
 
 
 def test_a_job_runs_and_what_a_killed_cluster_left_is_ended_by_down(

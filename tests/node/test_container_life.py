@@ -138,6 +138,12 @@ async def start(runner: ContainerRunner, made: Box, script: str, name: str = "c"
         return await runner.start(made, program, Stdio(nothing.fileno(), log.fileno(), log.fileno()))
 
 
+async def join(runner: ContainerRunner, first: Started, *argv: str) -> Started:
+    """Start another command in a container; nobody hears what it says."""
+    with open(os.devnull, "r+b") as nothing:
+        return await runner.exec(first, argv, Stdio(nothing.fileno(), nothing.fileno(), nothing.fileno()))
+
+
 def test_what_a_pod_uses_is_counted(engine: Engine, tmp_path: Path) -> None:
     async def play() -> None:
         async with asyncio.timeout(PATIENCE), lives(engine, tmp_path) as (runner, made):
@@ -162,9 +168,7 @@ def test_a_command_that_is_ended_leaves_nothing_even_before_the_engine_has_begun
             made = replace(made, host_users=True)
             await runner.make(made)
             first = await start(runner, made, "exec sleep 600")
-            with open(os.devnull, "r+b") as nothing:
-                stdio = Stdio(nothing.fileno(), nothing.fileno(), nothing.fileno())
-                joined = await runner.exec(first, ["sh", "-c", f"WHOSE={mark} sleep 600"], stdio)
+            joined = await join(runner, first, "sh", "-c", f"WHOSE={mark} sleep 600")
             await asyncio.sleep(after)
             await runner.kill(joined, signal.SIGKILL)
             await runner.wait(joined)
@@ -182,9 +186,7 @@ def test_commands_in_a_container_have_ended_when_its_pod_is_removed(engine: Engi
             made = replace(made, host_users=True)
             await runner.make(made)
             first = await start(runner, made, "exec sleep 600")
-            with open(os.devnull, "r+b") as nothing:
-                stdio = Stdio(nothing.fileno(), nothing.fileno(), nothing.fileno())
-                joined = await runner.exec(first, ["sleep", "600"], stdio)
+            joined = await join(runner, first, "sleep", "600")
             await runner.remove(made)
             assert not Path(f"/proc/{joined.pid}").exists(), "the engine's command, which stands for it"
 
