@@ -187,6 +187,8 @@ def test_commands_in_a_container_have_ended_when_its_pod_is_removed(engine: Engi
             await runner.make(made)
             first = await start(runner, made, "exec sleep 600")
             joined = await join(runner, first, "sleep", "600")
+            # As one that does not hear of its container's end.
+            os.kill(joined.pid, signal.SIGSTOP)
             await runner.remove(made)
             assert not Path(f"/proc/{joined.pid}").exists(), "the engine's command, which stands for it"
 

@@ -41,6 +41,8 @@ from trainplane.node.runner import (
 
 EXITS = 1024
 BEGINS = 100
+LATE = 2.0
+"""Seconds that a command in a container may take to hear that this is gone."""
 ENDS, ENDS_STEP = 200, 0.05
 """How often, and how many seconds apart, a process is looked for that must end: the engine may not have begun it."""
 NOT_BEGUN = ("created", "initialized")
@@ -336,7 +338,7 @@ class ContainerRunner:
 
 async def _end(joined: _Running) -> None:
     """Wait for a command whose container is gone: it ends by itself, or is ended."""
-    await asyncio.wait({joined.ended}, timeout=ENDS * ENDS_STEP)
+    await asyncio.wait({joined.ended}, timeout=LATE)
     if not joined.ended.done():
         with contextlib.suppress(ProcessLookupError):
             joined.command.kill()
