@@ -1,4 +1,4 @@
-"""What every test may ask for: clusters, goldens, recordings, a real cluster; and a closing word on what was skipped."""
+"""What every test may ask for: clusters, goldens, recordings; and a closing word on what was skipped."""
 
 import difflib
 import os
