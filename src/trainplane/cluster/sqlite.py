@@ -231,9 +231,12 @@ def _create(file: Path) -> None:
     new.unlink(missing_ok=True)
     os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     with _explained(file), closing(sqlite3.connect(new, isolation_level=None)) as db:
+        # The disk has it once, when it is whole: SQLite would wait for every step, a tenth of a start in all.
+        db.execute("PRAGMA synchronous = OFF")
         db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         migrate(db)
+        db.execute("PRAGMA journal_mode = WAL")
     sync(new)
     new.rename(file)
     sync(file.parent)
