@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from trainplane.api.failure import CONDITION, ExitClass, Verdict, first_failure, judge
+from trainplane.api.failure import CONDITION, ExitClass, Verdict, first_failure, judge, report_at
 
 TORCHRUN = """\
 [rank1]: [rank1]: Traceback (most recent call last):
@@ -132,6 +132,12 @@ def without(*words: str) -> list[str]:
 )
 def test_what_an_end_means(code: int, lines: list[str], verdict: Verdict) -> None:
     assert judge(code, lines) == verdict
+
+
+def test_what_torchrun_tells_of_its_own_end_is_told_from_what_was_before() -> None:
+    assert TORCHRUN[report_at(TORCHRUN) :][:2] == ["Traceback (most recent call last):", TORCHRUN[8]]
+    quiet = without("ChildFailedError")
+    assert report_at(quiet) == len(quiet)
 
 
 def test_the_kernel_and_the_runner_know_better_than_the_lines() -> None:

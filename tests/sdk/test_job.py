@@ -87,6 +87,18 @@ def test_a_variable_of_the_user_goes_before_ours() -> None:
     assert values == [""]
 
 
+@pytest.mark.parametrize(
+    ("processes", "elastic", "says"), [(0, None, True), (2, None, True), (1, None, False), (1, (1, 2), True)]
+)
+def test_torchrun_says_whose_a_line_is_where_the_node_does_not(
+    processes: int, elastic: tuple[int, int] | None, says: bool
+) -> None:
+    asked = Asked("digits", ("a",), processes=processes, elastic=elastic)
+    env = train_job(asked, runtime("torch-distributed"), None)["spec"]["trainer"]["env"]
+    assert any(each["name"] == "PET_TEE" for each in env) is says
+    assert {"name": "PYTHONUNBUFFERED", "value": "1"} in env
+
+
 @pytest.mark.parametrize("name", ["deepspeed-distributed", "mlx-distributed"])
 def test_where_mpirun_starts_the_program_its_workers_have_the_code_too(name: str) -> None:
     code = with_ranks(CODE)

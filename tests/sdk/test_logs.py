@@ -82,6 +82,29 @@ def test_the_container_is_named_where_there_are_several() -> None:
     assert writer(pod("node", "side"), "side").container == "side"
 
 
+ALONE = {"PET_NNODES": "2", "PET_NPROC_PER_NODE": "1"}
+
+
+@pytest.mark.parametrize(
+    ("env", "rank"),
+    [
+        (ALONE, 3),
+        ({**ALONE, "PET_NPROC_PER_NODE": "2"}, None),
+        ({**ALONE, "PET_NNODES": "1:4"}, None),
+        ({**ALONE, "PET_TEE": "3"}, None),
+        ({}, None),
+    ],
+)
+def test_the_rank_of_a_node_with_one_process_is_the_node_s(env: dict[str, str], rank: int | None) -> None:
+    raw = pod("node", "side", labels={INDEX: "3"})
+    raw["spec"]["containers"][0]["env"] = [{"name": name, "value": value} for name, value in env.items()]
+    who = writer(raw, "node")
+    assert line_of(who, b"step 1", stamped=False).rank == rank
+    assert writer(raw, "side").rank is None
+    own = b"E1115 18:47:14.075000 2 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1)"
+    assert line_of(who, own, stamped=False).rank is None
+
+
 def test_only_pods_of_the_steps_that_are_wanted_are_read() -> None:
     data = pod(labels={"jobset.sigs.k8s.io/replicatedjob-name": "data"})
     only = Wanted(steps=frozenset({"data"}))

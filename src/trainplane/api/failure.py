@@ -178,20 +178,26 @@ def _fallen(lines: Sequence[str]) -> Iterator[tuple[int, list[str], int]]:
 
 def _blamed(lines: Sequence[str], code: int) -> tuple[int | None, list[str], int]:
     """The rank that torchrun blames, that rank's lines or all where it blames none, and its exit code."""
-    rank, at_cause, report = None, False, len(lines)
-    for place, line in enumerate(lines):
-        if "ChildFailedError" in line:
-            # What torchrun tells of itself begins at the traceback before this; none of it is the cause.
-            report = next((i for i in range(place, -1, -1) if _EXCEPTION.match(lines[i])), place)
+    rank, at_cause = None, False
+    for line in lines:
         at_cause = at_cause or "Root Cause" in line
         if at_cause and (said := _RANK.match(line)):
             rank = int(said[1])
         if at_cause and (said := _CODE.match(line)):
             number = int(said[1])
             code = 128 - number if number < 0 else number
-    mine = [(_TAG.match(line), line) for line in lines[:report]]
+    mine = [(_TAG.match(line), line) for line in lines[: report_at(lines)]]
     kept = [line for tag, line in mine if rank is None or tag is None or int(tag[1]) == rank]
     return rank, [bare(line) for line in kept], code
+
+
+def report_at(lines: Sequence[str]) -> int:
+    """Where torchrun begins to tell of its own end, which is never the cause; after the last line where it does not."""
+    report = len(lines)
+    for place, line in enumerate(lines):
+        if "ChildFailedError" in line:
+            report = next((i for i in range(place, -1, -1) if _EXCEPTION.match(lines[i])), place)
+    return report
 
 
 def ending(code: int) -> str:

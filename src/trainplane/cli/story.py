@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 from msgspec.structs import replace
 
-from trainplane.api.failure import ADVICE, ExitClass, Failure, first_failure, judge
+from trainplane.api.failure import ADVICE, ExitClass, Failure, first_failure, judge, report_at
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
 from trainplane.api.ref import Ref
@@ -167,6 +167,7 @@ def _refined(failure: Failure, lines: list[Line]) -> tuple[Failure, list[Line]]:
         failure = replace(failure, kind=verdict.kind, code=verdict.code)
     rank = failure.rank if failure.rank is not None else verdict.rank
     own = [line for line in lines if line.rank == rank] if rank is not None else lines
+    own = own[: report_at([line.text for line in own])]
     return replace(failure, rank=rank), own or lines
 
 

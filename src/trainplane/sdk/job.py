@@ -14,12 +14,14 @@ from trainplane.sdk.source import Archive
 
 MANAGER = "trainplane.dev/run"
 """Whose the patch is that adds the code's volume to the runtime."""
+AT_ONCE = {"PYTHONUNBUFFERED": "1"}
+"""Makes Python write each line at once."""
 TAGGED = {
     "PET_TEE": "3",
     "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": "[rank${rank}]: ",
-    "PYTHONUNBUFFERED": "1",
+    **AT_ONCE,
 }
-"""Makes torchrun say whose each line is, and Python write it at once."""
+"""Makes torchrun say whose each line is. It looks for lines ten times a second, and takes as long to stop."""
 GPU = "nvidia.com/gpu"
 RESTARTS = 3
 """How often the workers of an elastic job begin anew, where the runtime does not say."""
@@ -79,7 +81,9 @@ def launch_words(runtime: Raw, script: str, arguments: Sequence[str]) -> tuple[s
 
 def train_job(asked: Asked, runtime: Raw, archive: Archive | None) -> Raw:
     """The TrainJob; with an archive, its pods unpack it before they begin. Raises Unfit."""
-    env = {**(TAGGED if is_torch(runtime) else {"PYTHONUNBUFFERED": "1"}), **asked.env}
+    # Where a node has one process the node says whose a line is; of one that may come and go it does not.
+    is_alone = asked.processes == 1 and not asked.elastic
+    env = {**(TAGGED if is_torch(runtime) and not is_alone else AT_ONCE), **asked.env}
     command = list(asked.words)
     if archive and is_mpi(runtime):
         command = source.mpi_command(asked.words, names=sorted({*env, *_passed_on(runtime)}))

@@ -26,6 +26,10 @@ LONGEST_LINE = 64 * 1024
 """A line that is longer is told in parts."""
 _RANK = re.compile(r"^\[(?:rank|[a-z]+)(\d+)\]: ?")
 """What torchrun puts before a line when it is told to say whose it is."""
+_TORCHRUN = re.compile(r"^[A-Z]\d{4} [\d:.]+ \d+ (?:site-packages/)?torch/distributed/(?:run|launcher|elastic)\b")
+"""How a line begins that torchrun writes itself."""
+_ALONE = {"PET_NPROC_PER_NODE": "1", "PET_TEE": None}
+"""The variables by which all that torchrun starts on a node is one process, and lines do not say which."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -237,8 +241,9 @@ def line_of(who: Line, raw: bytes, *, stamped: bool) -> Line:
     if stamped:
         time, _, text = text.partition(" ")
     said = _RANK.match(text)
+    rank = int(said[1]) if said else None if _TORCHRUN.match(text) else who.rank
     # Torch says it a second time before its own tracebacks.
-    return replace(who, text=bare(text), rank=int(said[1]) if said else None, time=time)
+    return replace(who, text=bare(text), rank=rank, time=time)
 
 
 def writer(pod: Raw, container: str) -> Line:
@@ -248,10 +253,18 @@ def writer(pod: Raw, container: str) -> Line:
         step=labels.get(REPLICATED_JOB_NAME) or pod["metadata"]["name"],
         index=place(pod),
         text="",
+        rank=place(pod) if _is_alone(pod, container) else None,
         attempt=int(labels.get(RESTART_ATTEMPT) or 0),
         pod=pod["metadata"]["name"],
         container=container if several else "",
     )
+
+
+def _is_alone(pod: Raw, container: str) -> bool:
+    """Whether a container is a node of torchrun with one process, whose rank is the node's."""
+    own: Raw = next((each for each in look(pod, "spec", "containers") or () if each["name"] == container), {})
+    env = {each["name"]: each.get("value") for each in own.get("env") or ()}
+    return all(env.get(name) == value for name, value in _ALONE.items()) and (env.get("PET_NNODES") or "").isdecimal()
 
 
 def place(pod: Raw) -> int:
