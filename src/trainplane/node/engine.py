@@ -35,6 +35,11 @@ class Failed(Exception):
         said = str(self)
         return "exec" in said and any(word in said for word in _MISSING)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something else had hold of what was to go, as it may for a moment."""
+        return "device or resource busy" in str(self)
+
 
 class Sandbox(msgspec.Struct, frozen=True):
     """What holds the namespaces that the containers of a pod join."""

@@ -19,6 +19,8 @@ SHARES = "podman lets no containers with users of their own share processes"
 LABEL = "label the namespace trainplane.dev/users: host"
 ENTERS = (1, 2)
 """The first version of runc that joins the pod network before it becomes one of the container's users."""
+REMOVALS, REMOVALS_STEP = 10, 0.2
+"""How often, and how many seconds apart, what something else has hold of is removed."""
 
 
 class Podman(Engine):
@@ -71,9 +73,16 @@ class Podman(Engine):
         return [(str(each["Id"]), str((each.get("Labels") or {}).get(POD, ""))) for each in found]
 
     async def remove(self, names: Sequence[str]) -> None:
-        """Kill and remove containers."""
-        if names:
-            await self.ask("rm", "--force", "--ignore", "--time", "0", *names)
+        """Kill and remove containers; podman refuses, half done, while anything has a mount of one in use."""
+        for left in reversed(range(REMOVALS if names else 0)):
+            try:
+                await self.ask("rm", "--force", "--ignore", "--time", "0", *names)
+            except Failed as error:
+                if not error.is_busy or not left:
+                    raise
+                await asyncio.sleep(REMOVALS_STEP)
+                continue
+            return
 
     async def hold(self, box: Box) -> Sandbox:
         """Make a box, and have a process sleep in it."""
