@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import shutil
 import signal as signals
 import socket
 import uuid
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from trainplane.api.ref import Ref
 from trainplane.control import clock
 from trainplane.node.namespaced import cgroups, minder
 from trainplane.node.namespaced.abilities import Found, abilities
@@ -23,6 +21,7 @@ from trainplane.node.namespaced.client import LOG, ForkServer, Lost, Unable, ran
 from trainplane.node.namespaced.gateway import Gateway
 from trainplane.node.namespaced.leftovers import Notes, label
 from trainplane.node.namespaced.orders import Orders, has_filters
+from trainplane.node.namespaced.trial import try_out
 from trainplane.node.runner import (
     CREATE_ERROR,
     START_ERROR,
@@ -38,7 +37,6 @@ from trainplane.node.runner import (
 
 _REASONS = {minder.START: START_ERROR, minder.CREATE: CREATE_ERROR}
 _EXITS = 4096
-_TRIAL = "trial"
 _LONGEST_NAME = 64
 """Of a host; the kernel takes no more."""
 _SYSCTLS = ("net.", "kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
@@ -122,7 +120,7 @@ class NamespacedRunner:
         self._notes.server((), self.control_groups)
         try:
             await self._serve_somehow()
-            await self._try()
+            await try_out(self, self._folder)
         except Unable:
             await self.close()
             raise
@@ -137,23 +135,6 @@ class NamespacedRunner:
             # What /etc/subuid promises is not to be had; one user is better than none.
             self._ranges = None
             await self._serve()
-
-    async def _try(self) -> None:
-        """Make a container around a program that does not exist: where only that is missing, all the rest works."""
-        folder = self._folder / "trial"
-        folder.mkdir(exist_ok=True)
-        box = Box(Ref("", "Pod", _TRIAL, _TRIAL), _TRIAL, _TRIAL, folder)
-        try:
-            await self.make(box)
-            with open(os.devnull, "r+b") as nothing:
-                stdio = Stdio(nothing.fileno(), nothing.fileno(), nothing.fileno())
-                await self.start(box, Program(_TRIAL, ("/proc/1/none",), {}), stdio)
-        except NotStarted as error:
-            if error.reason != START_ERROR:
-                raise Unable(f"containers cannot be made here: {error.message}") from error
-        finally:
-            await self.remove(box)
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def _serve(self) -> None:
         """Have a fork server, with the pods' name server and the way out beside it."""
