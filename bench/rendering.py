@@ -13,7 +13,7 @@ import yaml
 
 from bench.documents import RUNTIME, trainjob
 from bench.measure import Row, per_second
-from trainplane.api.decode import acceptable
+from trainplane.api.decode import accepted
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Severity
 from trainplane.api.trainer import TrainJob
@@ -27,7 +27,7 @@ JOBS = (1, 10, 50, 100)
 def rendered(text: bytes, runtime: Raw, *, blame: bool = False) -> bytes:
     """The whole way of one TrainJob: decode, default, validate, the pipeline, encode."""
     raw = msgspec.json.decode(text)
-    if not acceptable(raw, TrainJob, nulls=b"null" in text):
+    if not accepted(raw, TrainJob, nulls=b"null" in text):
         raise ValueError("the measured TrainJob is refused by the schema")
     job = default.trainjob(raw, now=NOW, on=runtime)
     found = (*validate.trainjob(job), *validate.pair(job, runtime))

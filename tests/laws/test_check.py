@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.strategies import shaped, spoiled, wrong_somewhere
 from trainplane.api.check import check, refused
 from trainplane.api.compiled import filler, lawful
-from trainplane.api.decode import acceptable
+from trainplane.api.decode import FIRST, acceptable, accepted
 from trainplane.api.jobset import JobSet
 from trainplane.api.meta import read
 from trainplane.api.problem import Severity
@@ -36,7 +36,15 @@ def test_a_wrong_type_is_found_at_its_place(type_, data):
 @given(data=st.data())
 def test_the_fast_way_and_check_agree(type_, data):
     value = data.draw(spoiled(openapi(type_)))
-    assert acceptable(value, type_) is not refused(value, openapi(type_)), [*map(str, check(value, openapi(type_)))]
+    assert accepted(value, type_) is not refused(value, openapi(type_)), [*map(str, check(value, openapi(type_)))]
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_a_verdict_does_not_change_when_a_type_has_been_judged_often(type_):
+    good = {"spec": {"runtimeRef": {"name": "a"}}} if type_ is TrainJob else {}
+    for _ in range(2 * FIRST):
+        assert acceptable(good, type_) is not refused(good, openapi(type_))
+        assert not acceptable({"spec": 1}, type_)
 
 
 @pytest.mark.parametrize("type_", TYPES)
