@@ -178,6 +178,9 @@ async def _serving(
         async with asyncio.TaskGroup() as house:
             there, gone = asyncio.Event(), asyncio.Event()
             if nodes and choosing:
+                if config.waits:
+                    # The first pod wants a token, and this fills the time in which others are waited for.
+                    house.create_task(asyncio.to_thread(questions.prepare), name="tokens")
 
                 async def keep(nodes: Nodes, choosing: "asyncio.Task[Runner]") -> None:
                     # Whoever leaves before has it found all the same, and closed.

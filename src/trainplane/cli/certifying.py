@@ -1,4 +1,4 @@
-"""The certificates of a new cluster, made by another process while this one loads what serves.
+"""The certificates and keys of a new cluster, made by another process while this one loads what serves.
 
 What makes them is a tenth of all that a start would load and keep, and is seldom needed again.
 """
@@ -33,12 +33,19 @@ def certifying(cluster: Cluster, *, in_pods: bool) -> Iterator[None]:
 def _certify(cluster: Cluster, *, in_pods: bool) -> NoReturn:
     """The other process."""
     try:
+        # Whoever waits for the cluster waits for the first process, and on few processors both want the same one.
+        os.nice(5)
         from trainplane.cluster.credentials import credentials
         from trainplane.control import clock
         from trainplane.node.namespaced.addresses import GATEWAY
 
         names = (GATEWAY,) if in_pods else ()
         credentials(cluster.pki, name=cluster.name, now=clock.now(), extra_names=names)
+        if in_pods:
+            from trainplane.cluster.identity import signing_key
+
+            # Of the tokens of pods; the first of them would wait for it.
+            signing_key(cluster.pki)
     finally:
         # Without whatever the first process still has to do, nor a word: that one will find out.
         os._exit(0)

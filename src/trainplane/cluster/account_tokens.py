@@ -93,6 +93,10 @@ class AccountTokens:
     def _key(self) -> "ec.EllipticCurvePrivateKey":
         return self._read_key()
 
+    def prepare(self) -> None:
+        """Load what signs now, and not when the first token is asked for; in any thread."""
+        self._sign(self._id.encode())
+
     @cached_property
     def _id(self) -> str:
         from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -142,14 +146,17 @@ class AccountTokens:
 
     def sign(self, claims: Claims) -> str:
         """The token of these claims."""
+        head = _text(msgspec.json.encode(_Header(_ALGORITHM, self._id)))
+        signed = f"{head}.{_text(msgspec.json.encode(claims))}"
+        return f"{signed}.{_text(self._sign(signed.encode()))}"
+
+    def _sign(self, text: bytes) -> bytes:
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-        head = _text(msgspec.json.encode(_Header(_ALGORITHM, self._id)))
-        signed = f"{head}.{_text(msgspec.json.encode(claims))}"
-        r, s = decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
-        return f"{signed}.{_text(r.to_bytes(_HALF, 'big') + s.to_bytes(_HALF, 'big'))}"
+        r, s = decode_dss_signature(self._key.sign(text, ec.ECDSA(hashes.SHA256())))
+        return r.to_bytes(_HALF, "big") + s.to_bytes(_HALF, "big")
 
     def verify(self, token: str, *, now: datetime, audiences: Sequence[str] = ()) -> Claims | None:
         """What a token says, if it is ours, for one of these audiences (the API by default), and holds now."""

@@ -215,12 +215,13 @@ def write(path: Path, config: Raw) -> None:
     """
     text = json.dumps(config, indent=2).encode() + b"\n"
     if read_private(path) != text:
-        _put(path, text)
+        # Every start writes it where it is lost.
+        _put(path, text, durable=False)
 
 
-def _put(path: Path, text: bytes) -> None:
+def _put(path: Path, text: bytes, *, durable: bool = True) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_private(path, text)
+    write_private(path, text, durable=durable)
 
 
 def merge_into(path: Path, config: Raw, *, use: bool = False) -> None:

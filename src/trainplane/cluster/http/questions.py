@@ -1,6 +1,7 @@
 """What is answered but not stored: reviews of access and of tokens, and tokens of service accounts."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 
 from trainplane.api.meta import Raw
@@ -78,6 +79,11 @@ class Questions:
         self._identity = identity
         self._accounts = accounts
         self._now = now
+
+    def prepare(self) -> None:
+        """Load what signs tokens; what is wrong with it is told to whoever asks for one."""
+        with suppress(OSError):
+            self._accounts.prepare()
 
     def review(self, plural: str, raw: Raw, user: User, *, namespace: str = "") -> Raw:
         """The answer to a review."""
