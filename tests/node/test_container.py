@@ -104,12 +104,19 @@ def test_an_image_that_cannot_be_had_keeps_the_pod_waiting_and_says_why(
     contained(play, images=(ImageMapping("mapped"),))
 
 
+NOT_FOUND = (
+    'exec: "no-such-program": executable file not found in $PATH',
+    "executable file `no-such-program` not found in $PATH",
+)
+"""As runc says it, and as crun does."""
+
+
 def test_a_command_that_is_not_in_the_image_is_told(contained: Callable[..., None]) -> None:
     async def play(made: Nodes) -> None:
         await made.create(pod(containers=[box(command=["no-such-program"])]))
         terminated = states(await made.ended())["c"]["terminated"]
         assert terminated["reason"] == "StartError"
-        assert 'exec: "no-such-program": executable file not found in $PATH' in terminated["message"]
+        assert any(said in terminated["message"] for said in NOT_FOUND), terminated["message"]
 
     contained(play)
 
