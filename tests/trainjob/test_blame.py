@@ -43,7 +43,7 @@ def test_a_difference_is_told_leaf_by_leaf(old: Any, new: Any, found: list[Any])
 
 def begun() -> tuple[Plan, Chains]:
     """A Plan before its first step, and its chains."""
-    plan = start(trainjob(), runtime({}))
+    plan = start(trainjob(), runtime({}), blamed=True)
     return plan, mark({}, None, plan, step="start")
 
 

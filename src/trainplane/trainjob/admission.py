@@ -49,7 +49,8 @@ def default(new: Raw, old: Raw | None, lookup: Lookup, *, now: datetime) -> Raw:
     if new.get("kind") != "TrainJob":
         return defaults.runtime(new)
     filled = defaults.trainjob(new, now=now, old=old)
-    return defaults.trainjob(filled, now=now, old=old, on=runtime_of(filled, old, lookup))
+    # Only where a job does not say how large it is does that follow from its runtime.
+    return filled if at(filled, NODES) is not None else defaults.sized(filled, old, runtime_of(filled, old, lookup))
 
 
 def validate(
@@ -61,14 +62,17 @@ def validate(
     are the controller's, where that is near: what is built here need not be built there again.
     """
     type_ = TYPES.get(str(new.get("kind")), TrainingRuntime)
-    shapeless = [] if acceptable(new, type_) else [p for p in check(new, openapi(type_)) if is_about_shape(p)]
+    fits = acceptable(new, type_)
+    shapeless = [] if fits else [p for p in check(new, openapi(type_)) if is_about_shape(p)]
     yield from shapeless
     said = {problem.path for problem in shapeless}
     if type_ is TrainJob:
         judged = trainjob(new, old, lookup, readable=not shapeless, elsewhere=elsewhere, plans=plans or Plans())
     else:
         judged = runtime(new, old)
-    laws = (Problem(LAW, path, law.message, law.todo) for path, law in broken_laws(type_, new, old))
+    # What fits keeps the laws of its schema; those of change are about what it was before.
+    broken = () if fits and old is None else broken_laws(type_, new, old)
+    laws = (Problem(LAW, path, law.message, law.todo) for path, law in broken)
     yield from (problem for problem in (*laws, *judged) if problem.path not in said)
 
 

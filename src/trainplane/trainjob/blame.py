@@ -40,7 +40,7 @@ def mark(chains: Chains, before: Plan | None, after: Plan, *, step: str) -> Chai
     """The chains with what one step changed added."""
     out = dict(chains)
     old, new = named(before.objects) if before else {}, named(after.objects)
-    reads = after.reads[::-1]
+    reads = (after.reads or ())[::-1]
     for head in (*new, *(key for key in old if key not in new)):
         for path, value, replaced in difference(old.get(head, GONE), new.get(head, GONE), head):
             if value is GONE:

@@ -34,12 +34,16 @@ def trainjob(raw: Raw, *, now: datetime, old: Raw | None = None, on: Raw | None 
         before = {text_at(patch, "manager"): patch for _, patch in objects_at(old, *PATCHES)}
         for path, patch in patches:
             filled = put(filled, path, timed(dict(patch), before.get(text_at(patch, "manager")), now))
-    if on is not None and at(filled, NODES) is None and isinstance(at(filled, TRAINER) or {}, dict):
-        # An update that leaves the size out keeps the one the job has: it must not shrink by accident.
-        size = starting_size(on) if old is None else at(old, NODES)
-        if size is not None:
-            filled = put(filled, NODES, size)
-    return filled
+    return sized(filled, old, on)
+
+
+def sized(job: Raw, old: Raw | None, on: Raw | None) -> Raw:
+    """A TrainJob with the size that it begins with on the runtime that it names, or had before an update."""
+    if on is None or at(job, NODES) is not None or not isinstance(at(job, TRAINER) or {}, dict):
+        return job
+    # An update that leaves the size out keeps the one the job has: it must not shrink by accident.
+    size = starting_size(on) if old is None else at(old, NODES)
+    return job if size is None else put(job, NODES, size)
 
 
 def timed(patch: Raw, before: Mapping[str, Any] | None, now: datetime) -> Raw:

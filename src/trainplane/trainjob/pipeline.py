@@ -65,8 +65,16 @@ class Surroundings(msgspec.Struct, frozen=True):
 ALONE = Surroundings()
 
 
-def start(job: Raw, runtime: Raw, around: Surroundings = ALONE) -> Plan:
-    """The Plan before the first step: the inputs as they are, defaulted and valid, and an empty JobSet."""
+def start(job: Raw, runtime: Raw, around: Surroundings = ALONE, *, blamed: bool = False) -> Plan:
+    """The Plan before the first step: the inputs as they are, defaulted and valid, and an empty JobSet.
+
+    Where it is to be `blamed`, steps note what they read.
+    """
+    name = job["metadata"]["name"]
+    first = (
+        (("JobSet", name), Source("", note="every TrainJob becomes one JobSet")),
+        (("JobSet", name, "metadata", "name"), Source("job", ("metadata", "name"))),
+    )
     return Plan(
         raw_job=job,
         raw_runtime=runtime,
@@ -76,15 +84,12 @@ def start(job: Raw, runtime: Raw, around: Surroundings = ALONE) -> Plan:
         jobset={
             "apiVersion": "jobset.x-k8s.io/v1alpha2",
             "kind": "JobSet",
-            "metadata": {"name": job["metadata"]["name"]},
+            "metadata": {"name": name},
             "spec": {},
         },
         overheads=around.overheads,
         kinds=around.kinds,
-        reads=(
-            (("JobSet", job["metadata"]["name"]), Source("", note="every TrainJob becomes one JobSet")),
-            (("JobSet", job["metadata"]["name"], "metadata", "name"), Source("job", ("metadata", "name"))),
-        ),
+        reads=first if blamed else None,
     )
 
 
@@ -92,13 +97,13 @@ def build(job: Raw, runtime: Raw, around: Surroundings = ALONE) -> Plan:
     """What the TrainJob becomes on this runtime. Both are in the hub's words and defaulted."""
     plan = start(job, runtime, around)
     for step in STEPS:
-        plan = step(plan).but(reads=())
+        plan = step(plan)
     return accepted(plan)
 
 
 def build_with_blame(job: Raw, runtime: Raw, around: Surroundings = ALONE) -> tuple[Plan, Chains]:
     """The same, and for every leaf of every object the steps that set it."""
-    plan = start(job, runtime, around)
+    plan = start(job, runtime, around, blamed=True)
     before: Plan | None = None
     chains: Chains = {}
     for step in STEPS:

@@ -283,8 +283,10 @@ def _bounds(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Prob
 
 
 def _image(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Problem]:
+    if text_at(job, "spec", "trainer", "image"):
+        return
     role = roles_of(runtime).ancestor
-    if role is None or role.container is None or text_at(job, "spec", "trainer", "image"):
+    if role is None or role.container is None:
         return
     if not text_at(runtime, *JOBS, role.index, *POD, "containers", role.container.index, "image"):
         path: Path = ("spec", "trainer") if object_at(job, "spec", "trainer") else ("spec", "runtimeRef")
@@ -293,10 +295,10 @@ def _image(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Probl
 
 
 def _launcher(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Problem]:
-    roles = roles_of(runtime)
-    asked = integer_at(job, "spec", "trainer", "numNodes")
     if look(runtime, *POLICY, "mpi") is None:
         return
+    roles = roles_of(runtime)
+    asked = integer_at(job, "spec", "trainer", "numNodes")
     if roles.launcher is not None:
         one_of_them = look(runtime, *POLICY, "mpi", "runLauncherAsNode") is True
         if roles.trainer is None and one_of_them and asked is not None and asked > 1:
@@ -313,6 +315,8 @@ def _launcher(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Pr
 
 
 def _initializers(job: Mapping[str, Any], runtime: Mapping[str, Any]) -> Iterator[Problem]:
+    if not object_at(job, "spec", "initializer"):
+        return
     roles = roles_of(runtime)
     for field, role in (("dataset", roles.dataset_initializer), ("model", roles.model_initializer)):
         if look(job, "spec", "initializer", field) is None:

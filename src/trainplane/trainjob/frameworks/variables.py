@@ -58,12 +58,13 @@ def inject(plan: Plan, job: int, container: str, *, variables: Iterable[Variable
         places = {v.name: i for i, v in enumerate(variables, start=1)}
         places.update((entry.get("name", ""), 0) for entry in template_env(plan, job, container))
         env = sorted(env, key=lambda entry: places.get(entry.get("name", ""), len(variables) + 1))
-    plan = with_env_list(plan, job, container, env)
-    where = ("spec", "replicatedJobs", job, *POD, *place_of(plan, job, container), "env")
-    known = (plan.jobset["kind"], plan.name, *keyed(plan.jobset, where))
     # One write for all of them, with a source for each value: rendering spends most of its time in writes.
-    reads = (((*known, v.name, *v.leaf), v.source) for v in new)
-    return plan.but(reads=(*plan.reads, *reads))
+    plan = with_env_list(plan, job, container, env)
+    if plan.reads is None:
+        return plan
+    where = ("spec", "replicatedJobs", job, *POD, *place_of(plan, job, container), "env")
+    known = keyed(plan.jobset, where)
+    return plan.with_reads(((*known, v.name, *v.leaf), v.source) for v in new)
 
 
 def env_of(plan: Plan, job: int, container: str) -> list[Raw]:
