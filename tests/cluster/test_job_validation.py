@@ -42,6 +42,15 @@ def test_a_change_is_refused_in_the_real_servers_words(row: Raw) -> None:
     assert abridged(refusals(new, old)) == sorted(row["says"])
 
 
+@pytest.mark.parametrize("row", RECORDED["order"], ids=lambda row: str(row["about"]))
+def test_causes_are_told_in_the_real_servers_order(row: Raw) -> None:
+    """Each of them once: the real server tells those of a change twice."""
+    old = job(row["spec"], row.get("name", "job"))
+    new = stored(merge_patch(old, {"spec": row["patch"]}), old) if "patch" in row else old
+    told = dict.fromkeys(refusals(new, old if "patch" in row else None))
+    assert [line.partition(": ")[0] for line in told] == row["fields"]
+
+
 @pytest.mark.parametrize(
     ("status", "may"),
     [

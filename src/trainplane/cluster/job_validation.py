@@ -10,7 +10,7 @@ from trainplane.api.selectors import SelectorError, from_label_selector
 from trainplane.cluster.causes import Cause, duplicate, invalid, not_supported, required, too_long, unlawful
 from trainplane.cluster.go_structs import as_go
 from trainplane.cluster.job_policies import Unreadable, failure_causes, listed, success_causes
-from trainplane.cluster.names import key_faults, label_faults, value_faults
+from trainplane.cluster.names import key_faults, label_faults, subdomain_faults, value_faults
 from trainplane.cluster.pod_annotation_causes import annotation_causes
 from trainplane.cluster.pod_validation import spec_causes
 from trainplane.cluster.selector_causes import selector_causes
@@ -19,13 +19,13 @@ _COUNTS = (
     *("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
     *("backoffLimitPerIndex", "maxFailedIndexes"),
 )
-_FIXED = ("selector", "completionMode", "backoffLimitPerIndex", "managedBy")
+_FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 _POLICIES = {"podFailurePolicy": "PodFailurePolicy", "successPolicy": "SuccessPolicy"}
 _UID = "batch.kubernetes.io/controller-uid"
 _OLD_UID = "controller-uid"
-_MANAGER = re.compile(
-    r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[-A-Za-z0-9._~%!$&'()*+,;=:@/]+\Z"
-)
+_IMMUTABLE = "field is immutable"
+_END = r"\Z"
+_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+" + _END)
 _LONGEST_MANAGER = 63
 MOST_PARALLEL = 100_000
 MANY = 100_000
@@ -39,28 +39,36 @@ def job_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Cause]:
         yield from _status_causes(new, old)
         return
     spec = new.get("spec") or {}
-    if old is None:
-        yield from _name_causes(new, spec)
     yield from _own_selector_causes(new, spec)
     if old is not None and spec is old.get("spec"):
         return
     found = list(_spec_causes(spec))
     yield from found
-    if old is not None:
+    if old is None:
+        yield from _name_causes(new, spec)
+    else:
         # A real server judges the spec of a Job twice when it changes, and tells it twice.
         yield from found
         yield from _change_causes(spec, old.get("spec") or {}, old)
 
 
 def _spec_causes(spec: Raw) -> Iterator[Cause]:
-    yield from _selector_causes(spec)
+    """In the order in which a real server tells them."""
     for name in _COUNTS:
         value = spec.get(name)
         if value is not None and value < 0:
             yield invalid(f"spec.{name}", value, "must be greater than or equal to 0")
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield required("spec.backoffLimitPerIndex", "when maxFailedIndexes is specified")
+    yield from _manager_causes(spec.get("managedBy"))
     yield from _index_causes(spec)
-    yield from _word_causes(spec)
     yield from failure_causes(spec)
+    if spec.get("completionMode") == "Indexed":
+        yield from success_causes(spec)
+    elif spec.get("successPolicy") is not None:
+        shown = as_go(spec["successPolicy"], "SuccessPolicy")
+        yield invalid("spec.successPolicy", shown, "requires indexed completion mode")
+    yield from _replacement_causes(spec)
     template = spec.get("template") or {}
     metadata = template.get("metadata") or {}
     yield from _template_label_causes(metadata.get("labels") or {})
@@ -72,6 +80,7 @@ def _spec_causes(spec: Raw) -> Iterator[Cause]:
     yield from annotation_causes(metadata, inner, "spec.template.annotations")
     yield from spec_causes(inner, "spec.template.spec")
     yield from _restart_causes(spec, inner)
+    yield from _selector_causes(spec)
 
 
 def _name_causes(new: Raw, spec: Raw) -> Iterator[Cause]:
@@ -129,18 +138,14 @@ def _sorted(selector: Any) -> Any:
 
 
 def _index_causes(spec: Raw) -> Iterator[Cause]:
-    completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
-    most, per_index = spec.get("maxFailedIndexes"), spec.get("backoffLimitPerIndex")
-    if most is not None and per_index is None:
-        yield required("spec.backoffLimitPerIndex", "when maxFailedIndexes is specified")
-    if spec.get("completionMode") != "Indexed":
-        words = "requires indexed completion mode"
-        if spec.get("successPolicy") is not None:
-            yield invalid("spec.successPolicy", as_go(spec["successPolicy"], "SuccessPolicy"), words)
-        counted = spec.get("completionMode") in (None, "NonIndexed")
+    mode, completions, parallelism = spec.get("completionMode"), spec.get("completions"), spec.get("parallelism") or 0
+    if mode not in (None, "NonIndexed", "Indexed"):
+        yield not_supported("spec.completionMode", mode, ("NonIndexed", "Indexed"))
+        return
+    if mode != "Indexed":
         for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            if spec.get(name) is not None and counted:
-                yield invalid(f"spec.{name}", spec[name], words)
+            if spec.get(name) is not None:
+                yield invalid(f"spec.{name}", spec[name], "requires indexed completion mode")
         return
     if completions is None:
         yield required("spec.completions", "when completion mode is Indexed")
@@ -149,7 +154,6 @@ def _index_causes(spec: Raw) -> Iterator[Cause]:
         yield invalid("spec.parallelism", parallelism, words)
     if completions is not None:
         yield from _limit_causes(spec, completions)
-    yield from success_causes(spec)
 
 
 def _limit_causes(spec: Raw, completions: int) -> Iterator[Cause]:
@@ -170,21 +174,28 @@ def _limit_causes(spec: Raw, completions: int) -> Iterator[Cause]:
             yield invalid("spec.parallelism", parallelism, f"must be less than or equal to {MOST_OF_MANY} {words}")
 
 
-def _word_causes(spec: Raw) -> Iterator[Cause]:
-    mode, replacement, manager = (spec.get(name) for name in ("completionMode", "podReplacementPolicy", "managedBy"))
-    if mode not in (None, "NonIndexed", "Indexed"):
-        yield not_supported("spec.completionMode", mode, ("NonIndexed", "Indexed"))
+def _replacement_causes(spec: Raw) -> Iterator[Cause]:
     known = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
-    if replacement not in (None, *known):
-        yield not_supported("spec.podReplacementPolicy", replacement, known)
+    if spec.get("podReplacementPolicy") not in (None, *known):
+        yield not_supported("spec.podReplacementPolicy", spec["podReplacementPolicy"], known)
+
+
+def _manager_causes(manager: str | None) -> Iterator[Cause]:
+    at = "spec.managedBy"
     if manager is None:
         return
+    host, _, path = manager.partition("/")
     if not manager:
-        yield required("spec.managedBy")
-    elif not _MANAGER.match(manager):
-        yield invalid("spec.managedBy", manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
+        yield required(at)
+    elif not host or not path:
+        yield invalid(at, manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        for fault in subdomain_faults(host):
+            yield invalid(at, host, fault)
+        if not _PATH.match(path):
+            yield invalid(at, path, f"Invalid path (regex used for validation is '{_PATH.pattern.removesuffix(_END)}')")
     if len(manager) > _LONGEST_MANAGER:
-        yield too_long("spec.managedBy", _LONGEST_MANAGER)
+        yield too_long(at, _LONGEST_MANAGER)
 
 
 def _template_label_causes(labels: Mapping[str, str]) -> Iterator[Cause]:
@@ -207,28 +218,26 @@ def _restart_causes(spec: Raw, pod: Mapping[str, Any]) -> Iterator[Cause]:
 
 def _change_causes(spec: Raw, old: Raw, job: Raw) -> Iterator[Cause]:
     yield from _completions_causes(spec, old)
+    if spec.get("selector") != old.get("selector"):
+        yield invalid("spec.selector", _sorted(spec.get("selector")), _IMMUTABLE)
+    before, after = old.get("template") or {}, spec.get("template") or {}
+    if without_nulls(before) != without_nulls(after):
+        if not is_open(job):
+            yield invalid("spec.template", as_go(after, "PodTemplateSpec"), _IMMUTABLE)
+        elif _fixed_part(before.get("spec") or {}) != _fixed_part(after.get("spec") or {}):
+            yield invalid("spec.template.spec", as_go(after.get("spec") or {}, "PodSpec"), _IMMUTABLE)
     for name in _FIXED:
         if spec.get(name) != old.get(name):
-            value = _sorted(spec.get(name)) if name == "selector" else spec.get(name)
-            yield invalid(f"spec.{name}", value, "field is immutable")
-    for name, type_ in _POLICIES.items():
-        if spec.get(name) != old.get(name):
-            yield invalid(f"spec.{name}", as_go(spec.get(name), type_), "field is immutable")
-    before, after = old.get("template") or {}, spec.get("template") or {}
-    if without_nulls(before) == without_nulls(after):
-        return
-    if not is_open(job):
-        yield invalid("spec.template", as_go(after, "PodTemplateSpec"), "field is immutable")
-    elif _fixed_part(before.get("spec") or {}) != _fixed_part(after.get("spec") or {}):
-        yield invalid("spec.template.spec", as_go(after.get("spec") or {}, "PodSpec"), "field is immutable")
+            shown = as_go(spec.get(name), _POLICIES[name]) if name in _POLICIES else spec.get(name)
+            yield invalid(f"spec.{name}", shown, _IMMUTABLE)
 
 
 def _completions_causes(spec: Raw, old: Raw) -> Iterator[Cause]:
     completions = spec.get("completions")
     if completions == old.get("completions"):
         return
-    if old.get("completionMode") != "Indexed":
-        yield invalid("spec.completions", completions, "field is immutable")
+    if spec.get("completionMode") != "Indexed":
+        yield invalid("spec.completions", completions, _IMMUTABLE)
     elif completions is not None and completions != spec.get("parallelism"):
         words = "can only be modified in tandem with spec.parallelism"
         yield invalid("spec.completions", completions, words)
