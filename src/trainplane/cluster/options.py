@@ -14,6 +14,9 @@ Pairs = tuple[tuple[str, str], ...]
 """A query in its order."""
 
 APPLY_PATCH = "application/apply-patch+yaml"
+STRICT = "Strict"
+IGNORE = "Ignore"
+"""What a request may want done about fields that nobody knows; else they are warned of."""
 MAX_MANAGER = 128
 _INT = re.compile(r"[+-]?[0-9]+\Z", re.ASCII)
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")

@@ -25,7 +25,7 @@ def patched(old: Raw, form: str, patch: Any, *, type_: type[Wire]) -> tuple[Raw,
     """The patched object, and what a refusal shows as the patch, or what makes that."""
     if form == JSON_PATCH:
         made = _by_operations(old, patch)
-        return made, partial(_text, made, _touched(patch))
+        return made, partial(_text, made, _touched(patch), is_built_in=_is_built_in(old))
     if form == MERGE_PATCH:
         if patch is None:
             raise BadRequest("Invalid JSON Patch")
@@ -33,14 +33,14 @@ def patched(old: Raw, form: str, patch: Any, *, type_: type[Wire]) -> tuple[Raw,
             words = f"json: cannot unmarshal {json_word(patch)} into Go value of type map[string]interface {{}}"
             raise BadRequest(f"error decoding patch: {words}")
         made = merge_patch(old, patch)
-        return made, partial(_text, made, patch)
+        return made, partial(_text, made, patch, is_built_in=_is_built_in(old))
     return (old, patch) if patch is None else (_strategic(old, patch, type_), patch)
 
 
 def with_status(old: Raw, status: Raw) -> tuple[Raw, Any]:
     """The object with another status, as `patched` makes it of a JSON patch that adds one."""
     made = {**old, "status": status}
-    return made, partial(_text, made, {"status": {}})
+    return made, partial(_text, made, {"status": {}}, is_built_in=_is_built_in(old))
 
 
 _METADATA = (
@@ -51,11 +51,11 @@ _METADATA = (
 _ENTRY = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 
 
-def _text(raw: Raw, touched: Mapping[str, Any]) -> str:
+def _text(raw: Raw, touched: Mapping[str, Any], *, is_built_in: bool) -> str:
     """The patched object as refusals show it: what the patch touched is sorted, and other metadata is in Go's order."""
     shown = {name: _sorted(item) for name, item in sorted(raw.items())}
     metadata = raw.get("metadata")
-    if isinstance(metadata, dict) and _is_built_in(raw):
+    if isinstance(metadata, dict) and is_built_in:
         names = sorted(metadata) if "metadata" in touched else [name for name in _METADATA if name in metadata]
         shown["metadata"] = {name: _sorted(metadata[name]) for name in names}
         entries = metadata.get("managedFields")

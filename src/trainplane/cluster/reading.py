@@ -10,18 +10,18 @@ from trainplane.api.meta import Raw
 from trainplane.api.problem import Path, show
 from trainplane.api.raw import as_object
 from trainplane.cluster.bodies import Body, unrecognized
-from trainplane.cluster.causes import invalid
 from trainplane.cluster.defaults import filled
-from trainplane.cluster.errors import BadRequest, Internal, InternalError, Invalid
-from trainplane.cluster.go_words import go, json_word
+from trainplane.cluster.errors import BadRequest, Internal
+from trainplane.cluster.go_words import json_word
 from trainplane.cluster.ground import Call
+from trainplane.cluster.options import IGNORE, STRICT
 from trainplane.cluster.pod_specs import outline_of, remember, remembered
-from trainplane.cluster.refusals import kind_words
+from trainplane.cluster.refusals import kind_words, unnamed
 from trainplane.cluster.resources import resource_of
+from trainplane.cluster.restoring import Unlike, restored
+from trainplane.cluster.retyping import bad_patch
 from trainplane.cluster.shape import Findings, WrongShape, built_in, custom
 
-STRICT = "Strict"
-IGNORE = "Ignore"
 GO_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 """Where the API server looks for the kind of what it is sent."""
 
@@ -80,9 +80,7 @@ def named(raw: Raw, call: Call) -> Raw:
     name, namespace = metadata.get("name") or "", metadata.get("namespace") or ""
     if call.name:
         if not name:
-            raise BadRequest(
-                f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
-            )
+            raise unnamed(call.name)
         if name != call.name:
             raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
     return {**raw, "metadata": placed(metadata, call, namespace)}
@@ -137,40 +135,6 @@ def _warnings(findings: Findings, call: Call) -> tuple[str, ...]:
     return () if call.options.field_validation == IGNORE else tuple(findings.strict)
 
 
-def retyped(raw: Raw, call: Call, patch: Any) -> Raw:
-    """What a patch made of an object, if it is still of its kind; raises Invalid, BadRequest or Internal."""
-    row = call.asked
-    kind, version = raw.get("kind"), raw.get("apiVersion")
-    if kind == row.kind and version == row.api_version:
-        return raw
-    text = patch() if callable(patch) else patch
-    if not resource_of(row).custom:
-        return _retyped_built_in(raw, row, text)
-    name = as_object(raw.get("metadata")).get("name") or ""
-    if not kind:
-        raise _bad_patch(text, f"Object 'Kind' is missing in '{text}'")
-    if not version:
-        words = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
-        raise InternalError(f"Internal error occurred: {words}")
-    if kind != row.kind:
-        raise Invalid.of(f"{kind}.{row.group}", name, [invalid("kind", kind, f"must be {row.kind}")])
-    raise Invalid.of(qualified(row), name, [invalid("apiVersion", version, f"must be {row.api_version}")])
-
-
-def _retyped_built_in(raw: Raw, row: Kind, text: Any) -> Raw:
-    """The object of a built-in kind: a strategic merge cannot change its kind, and other patches may leave it out."""
-    kind, version = raw.get("kind") or row.kind, raw.get("apiVersion")
-    if isinstance(text, str):
-        if not version:
-            raw = {"metadata": {}}
-        elif kind_of(version, kind) is None:
-            words = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
-            raise _bad_patch(text, words)
-        elif kind != row.kind:
-            raise BadRequest(f"invalid object type: {kind_words(raw)}")
-    return {**raw, "kind": row.kind, "apiVersion": row.api_version}
-
-
 def reshaped(
     raw: Raw, call: Call, patch: Any, *, old: Raw | None = None, twice: Iterable[Path] = (), is_applied: bool = False
 ) -> tuple[Raw, tuple[str, ...]]:
@@ -185,14 +149,23 @@ def reshaped(
         made = shape(raw, row, findings, old=old)
     except WrongShape as wrong:
         if is_applied:
-            raise Internal(_unconverted(patch, row, str(wrong))) from None
-        raise _bad_patch(patch() if callable(patch) else patch, str(wrong)) from None
+            raise Internal(_unconverted(patch, row, _unlike(raw, row) or str(wrong))) from None
+        raise bad_patch(patch() if callable(patch) else patch, str(wrong)) from None
     if isinstance(patch, dict) and not is_applied:
         # A strategic merge is read from a map, which has no order.
         findings.strict.sort()
     if findings.strict and call.options.field_validation == STRICT:
-        raise _bad_patch(patch() if callable(patch) else patch, f"strict decoding error: {', '.join(findings.strict)}")
+        raise bad_patch(patch() if callable(patch) else patch, f"strict decoding error: {', '.join(findings.strict)}")
     return _whole(made), _warnings(findings, call)
+
+
+def _unlike(raw: Raw, row: Kind) -> str:
+    """What is wrong with the values of an applied object in the words of whoever reads them without their text."""
+    try:
+        restored(raw, row.type)
+    except Unlike as wrong:
+        return str(wrong)
+    return ""
 
 
 def _unconverted(patch: Raw, row: Kind, fault: str) -> str:
@@ -202,11 +175,6 @@ def _unconverted(patch: Raw, row: Kind, fault: str) -> str:
     fault = f"error decoding from json: {fault}" if fault.startswith("illegal base64") else fault
     words = f"failed to convert new object ({place}; {kind}) to proper version"
     return f"{words}: unable to convert unstructured object to {kind}: {fault}"
-
-
-def _bad_patch(patch: Any, fault: str) -> Invalid:
-    # The API server names neither kind nor object here.
-    return Invalid.of("", "", [invalid("patch", patch if isinstance(patch, str) else go(patch), fault)])
 
 
 def _whole(raw: Raw) -> Raw:

@@ -1,4 +1,4 @@
-"""What a write is refused with because of what is stored: a name that is taken, another uid, another kind."""
+"""What a write is refused with because of what is stored or asked for: a name that is taken or missing, another uid."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
-from trainplane.cluster.errors import AlreadyExists
+from trainplane.cluster.errors import AlreadyExists, BadRequest
 from trainplane.cluster.ground import Call
 from trainplane.cluster.log import Stored
 
@@ -15,6 +15,11 @@ def taken(row: Kind, existing: Stored) -> AlreadyExists:
     """The refusal of a name that another object has."""
     deleting = look(existing.object, "metadata", "deletionTimestamp") is not None
     return AlreadyExists.of(row.resource, existing.key.name, deleting=deleting)
+
+
+def unnamed(name: str) -> BadRequest:
+    """The refusal of an object that does not say the name of its path."""
+    return BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
 
 
 def other_uid(call: Call, wanted: str, old: Raw) -> str:

@@ -10,11 +10,13 @@ from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_
 from trainplane.cluster.endpoint_causes import PORT_WORDS
 from trainplane.cluster.names import key_faults, label_faults, subdomain_faults, value_faults
 from trainplane.cluster.probe_causes import port_name_faults
+from trainplane.cluster.services import NODE_PORTS
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-NODE_PORTS = range(30_000, 32_768)
 _NEAR = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _DAY = 86_400
+_NO_ADDRESS = ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
+"""What only a Service with an address, or without one of its own, has."""
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _WORDS = {
     "sessionAffinity": ("ClientIP", "None"),
@@ -45,7 +47,7 @@ def service_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Caus
             yield invalid("spec.externalName", name, fault)
     yield from _port_causes(ports, kind)
     for name, known in _WORDS.items():
-        if spec.get(name) not in (None, *known):
+        if spec.get(name) not in (None, *known) and not (kind == "ExternalName" and name in _NO_ADDRESS):
             yield not_supported(f"spec.{name}", spec[name], known)
     outside = spec.get("externalTrafficPolicy")
     reached = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs"))
@@ -64,6 +66,10 @@ def service_causes(new: Raw, old: Raw | None, subresource: str) -> Iterator[Caus
             yield invalid("spec.selector", value, fault)
     yield from _address_causes(spec, old)
     yield from _outside_causes(spec, kind)
+    before = look(old, "spec") or {}
+    name = spec.get("loadBalancerClass")
+    if kind == before.get("type") == "LoadBalancer" and name != before.get("loadBalancerClass"):
+        yield invalid("spec.loadBalancerClass", name, "may not change once set")
 
 
 def _outside_causes(spec: Mapping[str, Any], kind: Any) -> Iterator[Cause]:
@@ -101,14 +107,42 @@ def _outside_causes(spec: Mapping[str, Any], kind: Any) -> Iterator[Cause]:
 
 def _address_causes(spec: Mapping[str, Any], old: Raw | None) -> Iterator[Cause]:
     kind, address = spec.get("type"), spec.get("clusterIP")
-    at = "spec.clusterIPs[0]"
+    at, before = "spec.clusterIPs[0]", look(old, "spec") or {}
+    if kind == "ExternalName":
+        for name in _NO_ADDRESS:
+            if spec.get(name) or (name == "clusterIPs" and address):
+                yield forbidden(f"spec.{name}", "may not be set for ExternalName services")
+        return
     if address == "None" and kind in ("NodePort", "LoadBalancer"):
         yield invalid(at, address, f"may not be set to 'None' for {kind} services")
-    elif kind != "ExternalName":
-        yield from _own_address_causes(spec)
-    before = look(old, "spec", "clusterIP")
-    if before and kind != "ExternalName" and address != before:
-        yield invalid(at, spec.get("clusterIPs") or [], "may not change once set")
+        found = []
+    else:
+        found = list(_own_address_causes(spec))
+        yield from found
+    if before and not found:
+        yield from _family_causes(spec, before)
+        if before.get("clusterIP") and address != before["clusterIP"]:
+            yield invalid(at, spec.get("clusterIPs") or [], "may not change once set")
+
+
+def _family_causes(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[Cause]:
+    """What is wrong with other families than before, in a cluster whose addresses are of one."""
+    families, policy = spec.get("ipFamilies") or [], spec.get("ipFamilyPolicy")
+    had = before.get("ipFamilies") or []
+    if (families, policy) == (had, before.get("ipFamilyPolicy")):
+        return
+    at = "spec.ipFamilyPolicy"
+    if len(families) > 1 and policy == "SingleStack":
+        words = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
+        yield invalid(at, policy, words)
+    elif len(families) < len(had) and policy != "SingleStack":
+        yield invalid(at, policy, "must be 'SingleStack' to release the secondary IP family")
+    elif spec.get("clusterIP") != "None" or spec.get("selector"):
+        for index, family in enumerate(families):
+            if family == "IPv6":
+                yield invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
+        if policy == "RequireDualStack":
+            yield invalid(at, policy, "this cluster is not configured for dual-stack services")
 
 
 def _own_address_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:

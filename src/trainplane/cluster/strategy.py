@@ -1,6 +1,6 @@
 """What each kind makes of a create or an update beyond its schema: fields of the server's own, and generations."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from trainplane.cluster.new_pods import ungated, with_label_keys
 from trainplane.cluster.node_causes import with_ranges
 from trainplane.cluster.pod_totals import has_totals
 from trainplane.cluster.resources import resource_of
+from trainplane.cluster.services import changed_service, new_service
 
 _WITH_GENERATION = {
     ("", "Pod"),
@@ -38,8 +39,6 @@ _MADE_BY_UPDATE = {
     ("rbac.authorization.k8s.io", "RoleBinding"),
 }
 _SHOWN_WHEN_DELETED = {"Namespace", "PersistentVolumeClaim", "Pod", "ResourceQuota", "Service", "ServiceAccount"}
-_SERVICE_NETWORK = "10.96."
-"""Addresses of services are of 10.96.0.0/16, as kubeadm's are."""
 _JOB_LABELS = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _JOB_NAMES = ("batch.kubernetes.io/job-name", "job-name")
 
@@ -110,6 +109,11 @@ def _version(raw: Raw) -> Raw:
     return {name: raw["metadata"][name] for name in ("managedFields",) if name in raw["metadata"]}
 
 
+def with_status_of(old: Raw | None, new: Raw) -> Raw:
+    """The new object with the status that the old one has, if any: it is not for who writes the rest."""
+    return _keep(new, old or {}, "status")
+
+
 def _keep(new: Raw, old: Raw, name: str) -> Raw:
     made = {key: item for key, item in new.items() if key != name}
     return {**made, name: old[name]} if name in old else made
@@ -128,12 +132,11 @@ def _status(new: Raw, old: Raw, row: Kind) -> Raw:
             metadata[name] = sent[name]
     made = {name: item for name, item in old.items() if name not in ("status", "metadata")}
     made["metadata"] = metadata
-    made["status"] = new.get("status") or {}
-    blank = _BLANK_STATUS.get(row.kind) if not resource_of(row).custom else None
+    said, blank = new.get("status"), None if resource_of(row).custom else _BLANK_STATUS.get(row.kind)
     if blank is not None:
-        made["status"] = {**blank, **made["status"]}
-    elif not made["status"]:
-        del made["status"]
+        made["status"] = {**blank, **(said or {})}
+    elif said is not None:
+        made["status"] = said
     step = _STATUS.get((row.group, row.kind))
     return step(made, old) if step else made
 
@@ -206,33 +209,11 @@ def _new_job(raw: Raw, _: Callable[[int], int]) -> Raw:
     return made
 
 
-def _new_service(raw: Raw, place: Callable[[int], int]) -> Raw:
-    spec = dict(raw["spec"])
-    if spec.get("type") != "ExternalName":
-        if not spec.get("clusterIP") and not spec.get("clusterIPs"):
-            number = place(65_000) + 256
-            spec["clusterIP"] = f"{_SERVICE_NETWORK}{number // 256}.{number % 256}"
-        spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
-        families = _FAMILIES if spec.get("clusterIP") != "None" or spec.get("selector") else _ALL_FAMILIES
-        spec |= {name: given for name, given in families.items() if spec.get(name) in (None, [])}
-        balanced = spec["type"] == "LoadBalancer"
-        if spec["type"] == "NodePort" or (balanced and spec.get("allocateLoadBalancerNodePorts") is not False):
-            spec["ports"] = [
-                {**port, "nodePort": port.get("nodePort") or 30_000 + place(2_767)} for port in spec.get("ports") or ()
-            ]
-        if balanced and spec.get("externalTrafficPolicy") == "Local" and not spec.get("healthCheckNodePort"):
-            spec["healthCheckNodePort"] = 30_000 + place(2_767)
-    return {**raw, "spec": spec, "status": {"loadBalancer": {}}}
-
-
 _NODE_INFO = (
     *("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion"),
     *("machineID", "operatingSystem", "osImage", "systemUUID"),
 )
 _CHOOSING = ("strategy", "preferredHolder")
-_FAMILIES: Raw = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
-_ALL_FAMILIES: Raw = {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "RequireDualStack"}
-"""Those of a Service that has neither an address nor pods of its own."""
 
 
 def _new_namespace(raw: Raw, _: Callable[[int], int]) -> Raw:
@@ -316,34 +297,6 @@ def _changed_namespace(new: Raw, old: Raw) -> Raw:
     return {**new, "spec": {**spec, "finalizers": finalizers} if finalizers else spec}
 
 
-def _changed_service(new: Raw, old: Raw) -> Raw:
-    spec, before = dict(new.get("spec") or {}), old.get("spec") or {}
-    if spec.get("type") != "ExternalName":
-        for name in ("clusterIP", "clusterIPs", *_FAMILIES):
-            if not spec.get(name) and name in before:
-                spec[name] = before[name]
-        if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
-            # Who knows one address alone means the first of them.
-            spec["clusterIPs"] = [spec.get("clusterIP"), *(spec.get("clusterIPs") or ())[1:]]
-    if spec.get("type") in ("NodePort", "LoadBalancer"):
-        spec["ports"] = _with_node_ports(spec.get("ports") or (), before.get("ports") or ())
-    elif not spec.get("externalIPs") and spec.get("externalTrafficPolicy") == before.get("externalTrafficPolicy"):
-        # What goes with being reached from outside goes with it.
-        spec.pop("externalTrafficPolicy", None)
-    return {**new, "spec": spec}
-
-
-def _with_node_ports(ports: Sequence[Raw], before: Sequence[Raw]) -> list[Raw]:
-    """The ports with a number on the nodes: the one that they had, or one that none of them has."""
-    kept = {(port.get("protocol"), port.get("port")): port.get("nodePort") for port in before}
-    taken = {port.get("nodePort") for port in (*ports, *before)}
-    free = (number for number in range(30_000, 32_768) if number not in taken)
-    return [
-        {**port, "nodePort": port.get("nodePort") or kept.get((port.get("protocol"), port.get("port"))) or next(free)}
-        for port in ports
-    ]
-
-
 def _changed_secret(new: Raw, _: Raw) -> Raw:
     return secret_kept(new)
 
@@ -374,7 +327,7 @@ _STATUS: dict[tuple[str, str], Callable[[Raw, Raw], Raw]] = {
 _CREATE: dict[tuple[str, str], Callable[[Raw, Callable[[int], int]], Raw]] = {
     ("", "Pod"): _new_pod,
     ("batch", "Job"): _new_job,
-    ("", "Service"): _new_service,
+    ("", "Service"): new_service,
     ("", "Namespace"): _new_namespace,
     ("", "PersistentVolumeClaim"): _new_claim,
     ("", "Secret"): _new_secret,
@@ -390,7 +343,7 @@ _CREATE: dict[tuple[str, str], Callable[[Raw, Callable[[int], int]], Raw]] = {
 }
 _UPDATE: dict[tuple[str, str], Callable[[Raw, Raw], Raw]] = {
     ("", "Namespace"): _changed_namespace,
-    ("", "Service"): _changed_service,
+    ("", "Service"): changed_service,
     ("", "Secret"): _changed_secret,
     ("", "Pod"): _changed_pod,
     ("batch", "Job"): lambda new, _: labelled(new),

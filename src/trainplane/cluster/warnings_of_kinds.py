@@ -208,7 +208,9 @@ def _fractions(amounts: Part, at: str, names: tuple[str, ...]) -> Iterator[str]:
 
 
 def _service(new: Raw) -> Iterator[str]:
-    if look(new, "spec", "externalIPs") and look(new, "spec", "clusterIP") != "None":
+    if look(new, "spec", "externalIPs") and look(new, "spec", "type") == "ExternalName":
+        yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'
+    elif look(new, "spec", "externalIPs") and look(new, "spec", "clusterIP") != "None":
         yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
     if look(new, "spec", "trafficDistribution") == "PreferClose":
         yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'

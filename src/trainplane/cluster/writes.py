@@ -37,11 +37,12 @@ from trainplane.cluster.namespaces import check_namespace, companion_writes
 from trainplane.cluster.owning import applied, owned
 from trainplane.cluster.patching import patched, with_status
 from trainplane.cluster.quota_admission import charges
-from trainplane.cluster.reading import named, placed, qualified, read, reshaped, retyped, shaped, typed
+from trainplane.cluster.reading import named, placed, qualified, read, reshaped, shaped, typed
 from trainplane.cluster.refusals import kind_words, other_uid, taken
 from trainplane.cluster.resources import resource_of
+from trainplane.cluster.retyping import retyped
 from trainplane.cluster.signing import signed
-from trainplane.cluster.strategy import changed, prepared, read_back, strategy_of
+from trainplane.cluster.strategy import changed, prepared, read_back, strategy_of, with_status_of
 from trainplane.cluster.validation import kind_causes
 from trainplane.cluster.warnings_of_kinds import early_warnings, kind_warnings
 
@@ -133,8 +134,11 @@ class Writes:
         admission = self._ground.admission.get(row.resource)
         if admission is None:
             return new
+        custom = resource_of(row).custom
+        if custom and row.status and "status" in new:
+            new = with_status_of(old, new)
         # What built-in kinds hold has its shape by now.
-        shapely = not resource_of(row).custom or is_fine(row.type, new, old)
+        shapely = not custom or is_fine(row.type, new, old)
         causes = () if shapely else crd_causes(row.type, new, old)
         if any(cause.reason == TYPE_INVALID for cause in causes):
             # What is missing may yet be filled in.
@@ -219,6 +223,8 @@ class Writes:
             _check_uid(call, uid, old)
             self._check_version(call, raw, old, needed=False)
             made = applied(self._ground, call, old, patch)
+            if not call.namespace:
+                made = {**made, "metadata": placed(made["metadata"], call, "")}
             entries = made["metadata"].get("managedFields")
             new, warnings = reshaped(_with_entries(made, None), call, patch, old=old, is_applied=True)
             new = self._over(call, filled(new, call.row, old), old, entries=entries or [])
