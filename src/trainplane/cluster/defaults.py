@@ -8,7 +8,7 @@ from trainplane.api.compiled import filler
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.api.schema import Schema, openapi
-from trainplane.cluster.pod_defaults import at, pod, pod_spec, pod_status, under, with_times
+from trainplane.cluster.pod_defaults import PROBED, at, pod, pod_spec, pod_status, under, with_conditions
 from trainplane.cluster.resources import resource_of
 
 NEVER_LIMIT = 2**31 - 1
@@ -20,6 +20,11 @@ def defaulted(raw: Raw, row: Kind) -> Raw:
     filled = fill(raw, openapi(row.type)) if resource_of(row).custom else filler(row.type, blank=False)(raw)
     step = _STEPS.get((row.group, row.kind))
     return step(filled) if step else filled
+
+
+_EXPLAINED: Raw = {"type": "", "status": "", "lastTransitionTime": None, "reason": "", "message": ""}
+_BEATING: Raw = {"type": "", "status": "", "lastHeartbeatTime": None, "lastTransitionTime": None}
+"""What conditions of Services and of Nodes have, though nothing may be said of them."""
 
 
 def filled(made: Raw, row: Kind, old: Raw | None = None) -> Raw:
@@ -99,7 +104,7 @@ def _failure_policy(raw: Raw) -> Raw:
 
 
 def _job(raw: Raw) -> Raw:
-    return labelled(with_times(at(raw, "spec", _job_spec, made=True)))
+    return labelled(with_conditions(at(raw, "spec", _job_spec, made=True), PROBED))
 
 
 def labelled(job: Raw) -> Raw:
@@ -132,7 +137,7 @@ def _service_spec(spec: Raw) -> Raw:
 
 
 def _service(raw: Raw) -> Raw:
-    return at(raw, "spec", _service_spec, made=True)
+    return with_conditions(at(raw, "spec", _service_spec, made=True), _EXPLAINED)
 
 
 def _secret(raw: Raw) -> Raw:
@@ -156,12 +161,12 @@ def _namespace(raw: Raw) -> Raw:
     labels = {**(raw["metadata"].get("labels") or {})}
     if name:
         labels["kubernetes.io/metadata.name"] = name
-    raw = _timed(raw)
+    raw = with_conditions(raw)
     return {**raw, "metadata": {**raw["metadata"], **({"labels": labels} if labels else {})}}
 
 
 def _claim(raw: Raw) -> Raw:
-    return at(raw, "spec", lambda spec: under(spec, volumeMode="Filesystem"), made=True)
+    return with_conditions(at(raw, "spec", lambda spec: under(spec, volumeMode="Filesystem"), made=True), PROBED)
 
 
 def _limit_range(raw: Raw) -> Raw:
@@ -189,14 +194,12 @@ def _priority_class(raw: Raw) -> Raw:
 
 
 def _node(raw: Raw) -> Raw:
-    """A Node gives what it has unless it says otherwise, and its conditions have both their times, though null."""
-    status = dict(raw.get("status") or {})
+    """A Node gives what it has unless it says otherwise."""
+    raw = with_conditions(raw, _BEATING)
+    status = raw.get("status") or {}
     if status.get("capacity") and not status.get("allocatable"):
-        status["allocatable"] = status["capacity"]
-    if status.get("conditions"):
-        times: Raw = {"lastHeartbeatTime": None, "lastTransitionTime": None}
-        status["conditions"] = [under(each, **times) for each in status["conditions"]]
-    return {**raw, "status": status} if status else raw
+        return {**raw, "status": {**status, "allocatable": status["capacity"]}}
+    return raw
 
 
 def _binding(raw: Raw) -> Raw:
@@ -219,16 +222,7 @@ def _autoscaler(raw: Raw) -> Raw:
             filled["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
         return at(filled, "behavior", _behavior)
 
-    return _timed(at(raw, "spec", spec, made=True))
-
-
-def _timed(raw: Raw) -> Raw:
-    """The conditions have the time at which they changed, though it may be null."""
-    conditions = (raw.get("status") or {}).get("conditions")
-    if not conditions:
-        return raw
-    timed = [under(each, lastTransitionTime=None) for each in conditions]
-    return {**raw, "status": {**raw["status"], "conditions": timed}}
+    return with_conditions(at(raw, "spec", spec, made=True))
 
 
 def _behavior(raw: Raw) -> Raw:
@@ -270,6 +264,7 @@ def _endpoints(raw: Raw) -> Raw:
 
 def _event(raw: Raw) -> Raw:
     times: Raw = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": None}
+    raw = at(raw, "series", lambda series: under(series, lastObservedTime=None))
     return under(raw, involvedObject={}, source={}, reportingComponent="", reportingInstance="", **times)
 
 

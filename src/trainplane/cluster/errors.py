@@ -258,7 +258,8 @@ class Invalid(ApiError):
         # A cause that is found twice is told once, though the details keep both.
         words = list(dict.fromkeys(str(cause) for cause in causes))
         told = words[0] if len(words) == 1 else f"[{', '.join(words)}]" if words else ""
-        return cls(f'{kind} "{name}" is invalid: {told}'.removesuffix(": "), details=_about(kind, name, causes))
+        why = f": {told}" if told else ""
+        return cls(f'{kind} "{name}" is invalid{why}', details=_about(kind, name, causes))
 
     @classmethod
     def problems(cls, kind: str, name: str, problems: Iterable[Problem]) -> "Invalid":

@@ -129,6 +129,8 @@ _TYPES = {
         "DataSourceRef? VolumeAttributesClassName?"
     ),
     "ClaimResources": "Limits? Requests?",
+    "ObjectReference": "Kind Namespace Name UID APIVersion ResourceVersion FieldPath",
+    "EventSource": "Component Host",
 }
 _FIELD = re.compile(r"(\w+)([#!?:]?)(\w*)")
 _ZEROS: dict[str, Any] = {"": "", "#": 0, "!": False, "?": None}

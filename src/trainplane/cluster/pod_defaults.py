@@ -201,16 +201,20 @@ def pod(raw: Raw) -> Raw:
 
 def pod_status(raw: Raw) -> Raw:
     """A pod whose spec has its defaults."""
-    return _with_states(with_times(raw))
+    return _with_states(with_conditions(raw, PROBED))
 
 
-def with_times(raw: Raw) -> Raw:
-    """The conditions of pods and Jobs have both their times, though they may be null."""
+_CONDITION: Raw = {"type": "", "status": "", "lastTransitionTime": None}
+PROBED: Raw = {**_CONDITION, "lastProbeTime": None}
+"""What a condition of a pod, a Job or a claim has, though nothing may be said of it."""
+
+
+def with_conditions(raw: Raw, blank: Raw = _CONDITION) -> Raw:
+    """The object, whose conditions have all that conditions of its kind have."""
     conditions = (raw.get("status") or {}).get("conditions")
-    if not conditions:
+    if not conditions or all(blank.keys() <= each.keys() for each in conditions):
         return raw
-    timed = [under(each, lastProbeTime=None, lastTransitionTime=None) for each in conditions]
-    return {**raw, "status": {**raw["status"], "conditions": timed}}
+    return {**raw, "status": {**raw["status"], "conditions": [under(each, **blank) for each in conditions]}}
 
 
 def _with_states(raw: Raw) -> Raw:

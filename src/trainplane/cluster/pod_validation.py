@@ -10,7 +10,7 @@ from trainplane.cluster.armor import match_causes
 from trainplane.cluster.causes import Cause, duplicate, forbidden, invalid, not_supported, required
 from trainplane.cluster.container_causes import Around, container_causes
 from trainplane.cluster.ephemeral_causes import ephemeral_causes
-from trainplane.cluster.names import subdomain_faults
+from trainplane.cluster.names import key_faults, subdomain_faults
 from trainplane.cluster.outlines import judged
 from trainplane.cluster.placement_causes import placement_causes
 from trainplane.cluster.pod_annotation_causes import annotation_causes
@@ -151,3 +151,6 @@ def _status_causes(status: Mapping[str, Any]) -> Iterator[Cause]:
     for index, text in enumerate(addresses):
         for fault in address_faults(str(text)):
             yield invalid(f"status.podIPs[{index}]", text, fault)
+    for index, condition in enumerate(status.get("conditions") or ()):
+        for fault in key_faults(condition.get("type") or ""):
+            yield invalid(f"status.conditions[{index}].Type", condition.get("type") or "", fault)

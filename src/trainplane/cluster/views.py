@@ -132,5 +132,8 @@ def _new_event(named: Callable[[Raw], Raw]) -> Callable[[Raw], Raw]:
 
 
 def _core_event(raw: Raw) -> Received:
+    """The Event as it is stored; words of the core group mean nothing in one of events.k8s.io."""
+    unknown = [old for old in _EVENT_NAMES if old in raw]
+    raw = {name: item for name, item in raw.items() if name not in unknown} if unknown else raw
     names = {new: (old, raw[new]) for old, new in _EVENT_NAMES.items() if new in raw}
-    return {**rename(raw, names), "apiVersion": "v1"}, ()
+    return {**rename(raw, names), "apiVersion": "v1"}, tuple(f'unknown field "{name}"' for name in unknown)
