@@ -33,6 +33,7 @@ from trainplane.cluster.crd_tests import tests
 from trainplane.cluster.go_words import json_word
 from trainplane.cluster.patterns import RANGES, compiled
 
+_WHOLE = 2**63
 UNCHECKED = Cause(
     INVALID,
     "<nil>",
@@ -95,12 +96,12 @@ def _causes(value: Any, schema: Schema, path: Path) -> Iterator[Cause]:
     if form in RANGES and isinstance(value, int | float | dict) and not isinstance(value, bool):
         yield from _whole(value, schema, path)
     elif not _fits(value, schema):
-        wanted = "integer,string" if INT_OR_STRING in schema else kind
-        word = _type_word(value)
-        if kind == "integer" and word == "number":
-            yield Cause(TYPE_INVALID, show(path), _must_be(path, value, wanted))
+        if INT_OR_STRING in schema:
+            yield from _neither(value, path)
+        elif kind == "integer" and isinstance(value, float):
+            yield Cause(TYPE_INVALID, show(path), _must_be(path, value, kind))
         else:
-            yield Cause(TYPE_INVALID, show(path), f'Invalid value: "{word}": {_body(path, wanted)}: "{word}"')
+            yield _wrong(value, path, kind)
     elif isinstance(value, dict):
         yield from _object(value, schema, path)
     elif isinstance(value, list):
@@ -111,11 +112,26 @@ def _causes(value: Any, schema: Schema, path: Path) -> Iterator[Cause]:
         yield from _number(value, schema, path)
 
 
+def _neither(value: Any, path: Path) -> Iterator[Cause]:
+    """What is said of a value that is neither a whole number nor a text: its field is judged by three schemas."""
+    yield Cause(INVALID, "<nil>", f'Invalid value: "": "{show(path)}" must validate at least one schema (anyOf)')
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        words = f"Checked value must be of type integer (default format) in {show(path)}"
+        yield Cause(INVALID, "<nil>", f'Invalid value: "": {words}')
+    yield _wrong(value, path, "integer,string")
+    yield _wrong(value, path, "integer")
+
+
+def _wrong(value: Any, path: Path, wanted: Any) -> Cause:
+    word = _type_word(value)
+    return Cause(TYPE_INVALID, show(path), f'Invalid value: "{word}": {_body(path, wanted)}: "{word}"')
+
+
 def _whole(value: Any, schema: Schema, path: Path) -> Iterator[Cause]:
     """What is wrong with a number that should be whole and of some size, or with what stands in its place."""
     form = schema["format"]
     low, high = RANGES[form]
-    is_whole = isinstance(value, int) and abs(value) < 2**63
+    is_whole = isinstance(value, int) and abs(value) < _WHOLE
     if not is_whole:
         word = "" if isinstance(value, dict) else "float64"
         yield Cause(TYPE_INVALID, show(path), f'Invalid value: "{word}": {_body(path, form)}: "{word}"')
@@ -154,14 +170,16 @@ def _fits(value: Any, schema: Schema) -> bool:
         case "number":
             return isinstance(value, int | float) and not isinstance(value, bool)
     if INT_OR_STRING in schema:
-        return isinstance(value, int | str) and not isinstance(value, bool)
+        return isinstance(value, str) or (
+            isinstance(value, int) and not isinstance(value, bool) and abs(value) < _WHOLE
+        )
     return True
 
 
 def _type_word(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, int):
+    if isinstance(value, int) and abs(value) < _WHOLE:
         return "integer"
     return json_word(value)
 
@@ -177,7 +195,7 @@ def _object(value: Mapping[str, Any], schema: Schema, path: Path) -> Iterator[Ca
             yield required(show((*path, name)))
     least = schema.get("minProperties", 0)
     if len(value) < least:
-        yield invalid(show(path), len(value), f"{show(path)} in body should have at least {least} properties")
+        yield invalid(show(path), len(value), f"{_in_body(path)} in body should have at least {least} properties")
 
 
 def _list(value: list[Any], schema: Schema, path: Path) -> Iterator[Cause]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainplane.api.schema import LIST_MAP_KEYS, Schema
+from trainplane.api.schema import INT_OR_STRING, LIST_MAP_KEYS, Schema
 from trainplane.cluster.fields import keyed, show
 from trainplane.cluster.go_words import go
 from trainplane.cluster.typed import below, is_keyed, kind_of, step_to
@@ -14,11 +14,12 @@ _OBJECT = (dict, Mapping)
 _NOTHING: Schema = {}
 
 
-def mistakes(value: Any, schema: Schema, *, path: str = "") -> Iterator[str]:
-    """What keeps a value from being merged by its schema, in the API server's words."""
-    kind = kind_of(schema, value)
-    if value is None:
+def mistakes(value: Any, schema: Schema, *, path: str = "", custom: bool = False) -> Iterator[str]:
+    """What keeps a value from being merged by its schema, in the API server's words; `custom` is that of a CRD."""
+    if value is None or (INT_OR_STRING in schema and (custom or "pattern" not in schema)):
+        # What is neither a number nor a text there is told by who reads it; only amounts of built-in kinds are not.
         return
+    kind = kind_of(schema, value)
     if kind == "object":
         if not isinstance(value, _OBJECT):
             yield f"{path}: expected map, got &{{{go(value)}}}"
@@ -28,12 +29,12 @@ def mistakes(value: Any, schema: Schema, *, path: str = "") -> Iterator[str]:
             if child is None:
                 yield f"{path}.{name}: field not declared in schema"
             else:
-                yield from mistakes(item, child, path=f"{path}.{name}")
+                yield from mistakes(item, child, path=f"{path}.{name}", custom=custom)
     elif kind == "array":
         if not isinstance(value, list):
             yield f"{path}: expected list, got &{{{go(value)}}}"
             return
-        yield from _list_mistakes(value, schema, path)
+        yield from _list_mistakes(value, schema, path, custom=custom)
     else:
         wrong = _wrong_scalar(kind, value)
         if wrong:
@@ -53,12 +54,12 @@ def _wrong_scalar(kind: str, value: Any) -> str:
     return ""
 
 
-def _list_mistakes(value: list[Any], schema: Schema, path: str) -> Iterator[str]:
+def _list_mistakes(value: list[Any], schema: Schema, path: str, *, custom: bool) -> Iterator[str]:
     items = schema.get("items", _NOTHING)
     seen: set[str] = set()
     for index, item in enumerate(value):
         if not is_keyed(schema):
-            yield from mistakes(item, items, path=f"{path}[{index}]")
+            yield from mistakes(item, items, path=f"{path}[{index}]", custom=custom)
             continue
         wrong = _no_key(item, schema)
         if wrong:
@@ -68,7 +69,7 @@ def _list_mistakes(value: list[Any], schema: Schema, path: str) -> Iterator[str]
         if step in seen:
             yield f"{path}: duplicate entries for key {show(step)}"
         seen.add(step)
-        yield from mistakes(item, items, path=f"{path}{show(step)}")
+        yield from mistakes(item, items, path=f"{path}{show(step)}", custom=custom)
 
 
 def _no_key(item: Any, schema: Schema) -> str:

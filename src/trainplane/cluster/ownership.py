@@ -106,7 +106,7 @@ def apply(
     if look(patch, "metadata", "managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
     try:
-        wrong = list(mistakes(patch, schema))
+        wrong = list(mistakes(patch, schema, custom=group_of(patch.get("apiVersion", "")) not in BUILT_IN_GROUPS))
     except RecursionError:
         raise BadRequest("exceeded max depth") from None
     if wrong:

@@ -4,7 +4,7 @@ from typing import Any
 
 from trainplane.api.meta import Raw, Wire
 from trainplane.api.schema import INT_OR_STRING, Schema, openapi
-from trainplane.cluster.go_words import go_words
+from trainplane.cluster.go_words import go_words, json_word
 
 _BASE = {"boolean": "bool", "string": "string", "number": "float64"}
 
@@ -28,6 +28,20 @@ def restored(raw: Raw, type_: type[Wire]) -> Raw:
     return found
 
 
+def _int_or_string(value: Any) -> int | str:
+    """What such a field holds: it is read as JSON, by itself."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31:
+        return value
+    word = json_word(value)
+    raise Unlike(
+        f"json: cannot unmarshal {f'number {value}' if word == 'number' else word} into Go value of type int32"
+    )
+
+
 class _Reader:
     def __init__(self, type_: type[Wire]) -> None:
         self._type = type_
@@ -43,7 +57,9 @@ class _Reader:
                 raise Unlike(f"cannot restore slice from {go_kind(value)}")
             items = schema.get("items", {})
             return [self.value(item, items, (*path, index)) for index, item in enumerate(value)]
-        if kind is None or INT_OR_STRING in schema or schema.get("format") in ("byte", "date-time"):
+        if INT_OR_STRING in schema and "pattern" not in schema:
+            return _int_or_string(value)
+        if kind is None or schema.get("format") in ("byte", "date-time"):
             return value
         return self._scalar(value, schema, path)
 

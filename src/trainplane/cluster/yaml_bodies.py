@@ -9,6 +9,7 @@ from trainplane.cluster.bodies import Body, NotReadable
 
 MAX_NODES = 500_000
 """How many values a body may hold once its aliases are written out."""
+_WHOLE = 2**63
 
 
 def read_yaml(data: bytes) -> Body:
@@ -39,7 +40,7 @@ def read_yaml(data: bytes) -> Body:
 
 
 class _Loader(yaml.CSafeLoader):
-    """A loader that keeps times as text and notes keys that are there already."""
+    """A loader that keeps times as text, reads 80.0 as 80 and notes keys that are there already."""
 
     lines: list[str]
 
@@ -55,6 +56,13 @@ class _Loader(yaml.CSafeLoader):
                     seen.add(key.value)
         return super().construct_mapping(node, deep=deep)
 
+    def construct_yaml_float(self, node: Any) -> float:
+        """One number: a whole one is written as such in the JSON that the API server makes of YAML."""
+        value: float = super().construct_yaml_float(node)
+        return int(value) if value.is_integer() and abs(value) < _WHOLE else value
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
