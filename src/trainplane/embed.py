@@ -70,6 +70,8 @@ class Config(msgspec.Struct, frozen=True):
     waits: bool = False
     """Whether work can begin before all is there: what answers requests is loaded when the first one comes, and nodes
     join when it is known how they run pods."""
+    durable: bool = True
+    """Whether a loss of power takes nothing that was confirmed; else what was written since the start may go."""
     records: int = KEPT
     """How many records are kept of jobs that have ended; the oldest go."""
 
@@ -96,7 +98,7 @@ async def embed(config: Config, *, ready: Callable[[Running], Awaitable[None]]) 
 async def running(config: Config) -> AsyncIterator[Running]:
     """A cluster that serves as long as the context lasts."""
     names = (GATEWAY,) if config.machine else ()
-    with Disk(config.folder / "store", now=clock.seconds) as disk, rarely():
+    with Disk(config.folder / "store", now=clock.seconds, durable=config.durable) as disk, rarely():
         store = Store(disk, now=clock.seconds)
         async with asyncio.TaskGroup() as house, _choosing(config) as choosing:
             house.create_task(store.run(), name="store")

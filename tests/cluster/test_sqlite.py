@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -294,6 +295,24 @@ def test_a_file_that_is_not_whole_and_ours_is_refused_and_left_alone(
     assert file.read_bytes() == before
     with pytest.raises(error):
         read_backup(file)
+
+
+def test_what_was_confirmed_outlives_the_process_though_no_commit_waits_for_the_disk(tmp_path: Path) -> None:
+    async def story() -> None:
+        with Disk(tmp_path / "data", now=Clock(), durable=False) as log:
+            async with running(log) as store:
+                for number in range(5):
+                    await one(store, put(key(f"p-{number}")))
+                # As it lies there when the process is killed now.
+                shutil.copytree(tmp_path / "data", tmp_path / "left")
+                expected = listed(store)
+        (tmp_path / "left").chmod(0o700)
+        for folder in ("left", "data"):
+            with disk(tmp_path / folder) as log:
+                async with running(log) as store:
+                    assert listed(store) == expected
+
+    run(story())
 
 
 def test_a_log_whose_file_is_gone_is_refused(tmp_path: Path) -> None:

@@ -48,7 +48,9 @@ def work_alone(
         from trainplane.embed import Config
         from trainplane.node.machine import Settings
 
-    config = Config(cluster.folder, name=cluster.name, machine=Settings(nodes, images=images), waits=True)
+    # A job that power was lost under has to be run again, whatever was noted of it.
+    machine = Settings(nodes, images=images)
+    config = Config(cluster.folder, name=cluster.name, machine=machine, waits=True, durable=False)
     with answering(), refusing(cluster):
         try:
             return asyncio.run(_worked(server, cluster, config, work=work, greet=greet))

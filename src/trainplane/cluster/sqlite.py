@@ -74,9 +74,14 @@ class Exists(StoreError):
 class Disk:
     """A log in a folder; a context manager, since a folder is held until it is closed."""
 
-    def __init__(self, path: Path, *, now: Callable[[], float]) -> None:
-        """Open the log in a folder, or make one; refuse what is held, damaged, foreign or too new."""
+    def __init__(self, path: Path, *, now: Callable[[], float], durable: bool = True) -> None:
+        """Open the log in a folder, or make one; refuse what is held, damaged, foreign or too new.
+
+        Of one that is not `durable` a loss of power may take the last records before it is closed, and nothing else
+        does: no commit waits for the disk.
+        """
         self._folder = Folder(path, now=now)
+        self._durable = durable
         self._file = path / _FILE
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log")
         self._forgotten = 0
@@ -135,7 +140,7 @@ class Disk:
             try:
                 _accept(db, self._file)
                 db.execute("PRAGMA journal_mode = WAL")
-                db.execute("PRAGMA synchronous = FULL")
+                db.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")
                 db.execute("PRAGMA journal_size_limit = 67108864")
             except BaseException:
                 db.close()
