@@ -29,6 +29,7 @@ _QUOTA = re.compile(
     r"exceeded quota: (?P<name>[^,]+), requested: (?P<asked>.+), used: (?P<used>.+), limited: (?P<hard>.+)"
 )
 _SECURITY = re.compile(r"violates PodSecurity \"(?P<level>[a-z]+):[^\"]*\": (?P<what>.+)")
+_TAKEN = re.compile(r"(?P<what>the .+ (?:not this TrainJob's|of somebody else is being deleted)); (?P<todo>.+)")
 _PRIORITY = re.compile(r"no PriorityClass with name (?P<name>\S+) was found")
 _ACCOUNT = re.compile(r"service ?account \"?(?:[-a-z0-9]+/)?(?P<name>[-.a-z0-9]+)\"? not found", re.IGNORECASE)
 
@@ -267,6 +268,14 @@ def priority_class_missing(scene: Scene) -> Cause | None:
                 began(event),
                 (Ref("scheduling.k8s.io", "PriorityClass", "", name), Ref.of(raw)),
             )
+    return None
+
+
+def name_taken(scene: Scene) -> Cause | None:
+    """Something that is not the job's has the name of what is to be made for it, and is left alone."""
+    for raw, event in refusals(scene):
+        if raw is scene.job and (found := _TAKEN.match(str(event.get("note", "")))):
+            return Cause("NameTaken", found["what"], found["todo"], began(event), (Ref.of(raw),))
     return None
 
 

@@ -29,6 +29,7 @@ CAUSES: tuple[Check, ...] = (
     before_pods.service_account_missing,
     before_pods.pod_security,
     before_pods.priority_class_missing,
+    before_pods.name_taken,
     before_pods.creation_refused,
     before_pods.controller_silent,
     before_pods.jobset_controller_silent,
