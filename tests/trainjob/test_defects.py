@@ -66,6 +66,17 @@ def test_a_strangers_secret_is_not_mounted_into_the_pods() -> None:
     assert "the Secret job-mpi-ssh-auth exists and is not this TrainJob's" in story.summary["message"]
 
 
+def test_a_strangers_hosts_are_not_taken_over() -> None:
+    mpi = runtime({"mpi": {}}, replicated("launcher", NODE, step="trainer"), replicated("node", NODE))
+    hosts = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "job-mpi-hostfile"}, "data": {"mine": "yes"}}
+    story = Story(mpi, hosts, trainjob())
+    assert JOBSET not in story.objects
+    (kept,) = [raw for raw in story.objects.values() if raw["metadata"]["name"] == "job-mpi-hostfile"]
+    assert kept["data"] == {"mine": "yes"}
+    assert "ownerReferences" not in kept["metadata"]
+    assert "the ConfigMap job-mpi-hostfile exists and is not this TrainJob's" in story.summary["message"]
+
+
 def test_the_jobset_of_an_earlier_job_of_that_name_is_waited_for() -> None:
     leaving = foreign_jobset(suspend=False)
     leaving["metadata"] = {**leaving["metadata"], "deletionTimestamp": "2026-01-02T03:04:05Z", "finalizers": ["f"]}

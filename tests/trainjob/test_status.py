@@ -52,6 +52,17 @@ def test_the_jobsets_end_is_the_jobs_with_its_reason_and_its_time(theirs: str, o
     assert finished(status) == ours
 
 
+@pytest.mark.parametrize(("first", "then"), [("Failed", "Completed"), ("Completed", "Failed")])
+def test_a_job_ends_once(first: str, then: str) -> None:
+    ended = from_jobset({}, {"status": {"conditions": [told(first)]}}, NOW)
+    assert from_jobset(ended, {"status": {"conditions": [told(first), told(then)]}}, NOW) == ended
+
+
+def test_a_complete_of_somebody_else_gives_way_to_the_jobsets_failure() -> None:
+    status = from_jobset({"conditions": [told("Complete")]}, {"status": {"conditions": [told("Failed")]}}, NOW)
+    assert [(one["type"], one["status"]) for one in status["conditions"]] == [("Complete", "False"), ("Failed", "True")]
+
+
 def test_other_conditions_of_the_jobset_are_its_own() -> None:
     said = [told("RestartingJobSet"), told("StartupPolicyCompleted"), told("Completed", "False")]
     assert from_jobset({}, {"status": {"conditions": said}}, NOW) == {}

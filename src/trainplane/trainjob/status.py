@@ -46,19 +46,20 @@ def suspension(status: Raw, *, suspend: bool, now: datetime) -> Raw:
 def from_jobset(status: Raw, jobset: Raw | None, now: datetime) -> Raw:
     """The status with what the JobSet has to say: its end, and its counts.
 
-    A Complete that the JobSet does not bear out is set False. A job that failed stays failed, whatever its JobSet does.
+    A Complete that the JobSet does not bear out is set False. A job ends once: one that has failed stays failed and one
+    that is complete stays complete, whatever else its JobSet says later.
     """
     if jobset is None:
         return status
     theirs = jobset.get("status") or {}
-    for type_, ours in FROM_JOBSET:
-        found = condition(theirs, type_)
-        if found and found.get("status") == "True":
-            reported = (ours, "True", found.get("reason", ""), found.get("message", ""))
-            status = with_condition(status, reported, found.get("lastTransitionTime") or stamp(now))
     if is_true(status, "Complete") and not is_true(theirs, "Completed"):
         untrue = ("Complete", "False", "JobSetNotCompleted", "the JobSet has not completed")
         status = with_condition(status, untrue, stamp(now))
+    for type_, ours in FROM_JOBSET:
+        found = condition(theirs, type_)
+        if found and found.get("status") == "True" and finished(status) in ("", ours):
+            reported = (ours, "True", found.get("reason", ""), found.get("message", ""))
+            status = with_condition(status, reported, found.get("lastTransitionTime") or stamp(now))
     counts = [{key: job.get(key, 0) for key in COUNTS} for job in theirs.get("replicatedJobsStatus") or ()]
     return {
         **{key: item for key, item in status.items() if key != "jobsStatus"},
