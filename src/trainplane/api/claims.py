@@ -12,6 +12,7 @@ from trainplane.api.meta import (
     LabelSelector,
     ObjectMeta,
     Quantity,
+    Raw,
     Strings,
     Time,
     Wire,
@@ -100,3 +101,10 @@ class EmbeddedPersistentVolumeClaim(Wire, frozen=True):
     metadata: EmbeddedMeta | UnsetType = UNSET
     spec: PersistentVolumeClaimSpec | UnsetType = UNSET
     status: PersistentVolumeClaimStatus | UnsetType = UNSET
+
+
+def claim_of(pod: Raw, volume: Raw) -> str:
+    """The name of the claim behind a pod's volume, or "" where there is none."""
+    if claim := volume.get("persistentVolumeClaim"):
+        return str(claim["claimName"])
+    return f"{pod['metadata']['name']}-{volume['name']}" if volume.get("ephemeral") else ""

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from trainplane.api.claims import claim_of
 from trainplane.api.meta import Raw
 from trainplane.api.ref import Ref
 from trainplane.node import downward
@@ -43,13 +44,6 @@ def references(pod: Raw) -> set[Ref]:
         if claim := claim_of(pod, volume):
             found.add(Ref("", "PersistentVolumeClaim", namespace, claim))
     return found
-
-
-def claim_of(pod: Raw, volume: Raw) -> str:
-    """The claim behind a volume, or "" where there is none."""
-    if claim := volume.get("persistentVolumeClaim"):
-        return str(claim["claimName"])
-    return f"{pod['metadata']['name']}-{volume['name']}" if volume.get("ephemeral") else ""
 
 
 def token_projections(volume: Raw) -> list[Raw]:

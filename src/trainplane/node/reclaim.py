@@ -21,18 +21,19 @@ _log = logging.getLogger(__name__)
 
 
 def is_unwanted(claim: Raw) -> bool:
-    """Whether a claim's folder goes with it: it says so, or a JobSet made it that does not want it kept.
+    """Whether a claim's folder goes with it: it says so, or was made for a JobSet or a pod that does not want it kept.
 
     Other owners have not said so: whoever lets a claim go with something of his own does not thereby give up its data.
     """
     metadata = claim["metadata"]
     said = (metadata.get("annotations") or {}).get(POLICY)
-    return bool(said == "Delete" or (said is None and any(map(_is_jobset, metadata.get("ownerReferences") or ()))))
+    return bool(said == "Delete" or (said is None and any(map(_is_maker, metadata.get("ownerReferences") or ()))))
 
 
-def _is_jobset(owner: Raw) -> bool:
-    group = str(owner.get("apiVersion", "")).partition("/")[0]
-    return (group, owner.get("kind")) == (JOBSET.group, JOBSET.kind) and bool(owner.get("controller"))
+def _is_maker(owner: Raw) -> bool:
+    version, kind = str(owner.get("apiVersion", "")), owner.get("kind")
+    made = kind == "Pod" if version == "v1" else (version.partition("/")[0], kind) == (JOBSET.group, JOBSET.kind)
+    return made and bool(owner.get("controller"))
 
 
 def folder_of(claim: Raw, claims: Path) -> Path:

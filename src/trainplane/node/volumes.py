@@ -11,12 +11,13 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from trainplane.api.claims import claim_of
 from trainplane.api.meta import Raw
 from trainplane.api.quantity import parse
 from trainplane.api.raw import look
 from trainplane.api.ref import Ref
 from trainplane.node import environment
-from trainplane.node.content import Files, Missing, claim_of, names
+from trainplane.node.content import Files, Missing, names
 from trainplane.node.reclaim import folder_of
 from trainplane.node.runner import Mount
 from trainplane.reconcile.view import View

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from trainplane.api.claims import PVC_PROTECTION
+from trainplane.api.claims import PVC_PROTECTION, claim_of
 from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.meta import Raw
 from trainplane.api.raw import look
@@ -59,8 +59,8 @@ def uses(pod: Raw, claim: str) -> bool:
 
 def claims_of(pod: Raw) -> list[str]:
     """The claims that a pod has for volumes."""
-    names = (look(volume, "persistentVolumeClaim", "claimName") for volume in look(pod, "spec", "volumes") or ())
-    return [str(name) for name in names if name]
+    names = (claim_of(pod, volume) for volume in look(pod, "spec", "volumes") or ())
+    return [name for name in names if name]
 
 
 def of_pod(pod: Raw, view: View) -> Iterator[Ref]:

@@ -5,6 +5,7 @@ from trainplane.upkeep.aggregation import AGGREGATION
 from trainplane.upkeep.autoscale import AUTOSCALE
 from trainplane.upkeep.claims import CLAIMS
 from trainplane.upkeep.endpoints import ENDPOINT_SLICES, ENDPOINTS
+from trainplane.upkeep.ephemeral import EPHEMERAL
 from trainplane.upkeep.eviction import EVICTION
 from trainplane.upkeep.garbage import garbage
 from trainplane.upkeep.history import HISTORY
@@ -19,6 +20,7 @@ UPKEEP: tuple[Controller, ...] = (
     *TTL,
     NAMESPACES,
     CLAIMS,
+    EPHEMERAL,
     NODE_HEALTH,
     EVICTION,
     AUTOSCALE,
