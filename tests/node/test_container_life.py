@@ -219,6 +219,26 @@ def test_commands_in_a_container_have_ended_when_its_pod_is_removed(engine: Engi
     asyncio.run(play())
 
 
+def test_what_was_cut_short_is_gone_with_the_runner(engine: Engine, tmp_path: Path) -> None:
+    def commands() -> list[bytes]:
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        return [line for pid in children if b"uid-1" in (line := Path(f"/proc/{pid}/cmdline").read_bytes())]
+
+    async def play() -> None:
+        async with asyncio.timeout(PATIENCE), lives(engine, tmp_path) as (runner, made):
+            await runner.make(made)
+            await start(runner, made, "exec sleep 600")
+            removal = asyncio.create_task(runner.remove(made))
+            await asyncio.sleep(0)
+            removal.cancel()
+            await asyncio.wait({removal})
+            assert engine.containers(f"{CLUSTER}={label(tmp_path / 'runner')}"), "it was too late"
+        assert not engine.containers(f"{CLUSTER}={label(tmp_path / 'runner')}")
+        assert commands() == []
+
+    asyncio.run(play())
+
+
 def test_a_container_goes_on_without_the_command_that_stands_for_it(engine: Engine, tmp_path: Path) -> None:
     async def play() -> None:
         async with asyncio.timeout(PATIENCE), lives(engine, tmp_path) as (runner, made):

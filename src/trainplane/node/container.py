@@ -320,20 +320,28 @@ class ContainerRunner:
             await self._ground.remove(box)
 
     async def close(self) -> None:
-        """End everything."""
-        is_clean = True
+        """End everything, with what was cut short while it was made or removed."""
         for held in list(self._boxes.values()):
-            try:
+            with contextlib.suppress(NotStarted):
                 await self.remove(held.box)
-            except NotStarted:
-                is_clean = False
-        for running in list(self._running.values()):
-            await end(running.command)
         if self._found:
             shutil.rmtree(self._found[1].memory, ignore_errors=True)
-            if is_clean:
-                engines.forget(self._folder, self.engine.name)
+            await self._leave(self.engine)
         await self._ground.close()
+
+    async def _leave(self, engine: Engine) -> None:
+        """Let an engine have nothing of ours any more; one that keeps something stays noted for the next life."""
+        for running in list(self._running.values()):
+            await end(running.command)
+        ended = [running.ended for running in self._running.values()]
+        try:
+            await engine.sweep()
+            engines.forget(self._folder, engine.name)
+        except Failed:
+            # Nobody knows when what is left will end.
+            for each in ended:
+                each.cancel()
+        await asyncio.gather(*ended, return_exceptions=True)
 
 
 async def _end(joined: _Running) -> None:
