@@ -47,11 +47,11 @@ def typed(body: Body, row: Kind, *, data: bytes | None = None) -> Raw:
             text = _text(body, data).decode(errors="replace")
             raise unrecognized(row.kind, _text(body, data), f"Object 'Kind' is missing in '{text}'")
         if version != row.api_version:
-            raise BadRequest(
-                f"the API version in the data ({version}) does not match the expected API version ({row.api_version})"
-            )
+            raise BadRequest(_other_version(version, row))
     elif version.count("/") > 1:
         raise unrecognized(row.kind, _text(body, data), f"unexpected GroupVersion string: {version}")
+    elif version != row.api_version and {version, row.api_version} == _EVENTS and row.kind == (kind or row.kind):
+        raise BadRequest(_other_version(version, row))
     elif (kind and kind != row.kind) or (version and version != row.api_version):
         raise BadRequest(_mismatch(version or row.api_version, kind or row.kind, row))
     return {**raw, "kind": row.kind, "apiVersion": row.api_version}
@@ -61,8 +61,14 @@ def _text(body: Body, data: bytes | None) -> bytes:
     return data if data is not None else orjson.dumps(body.value)
 
 
+_EVENTS = {"v1", "events.k8s.io/v1"}
+"""Both groups that have Events, of which each can be turned into one of the other."""
 _ELSEWHERE = (("v1", "List"), ("v1", "PersistentVolume"), ("v1", "PodTemplate"), ("batch/v1", "CronJob"))
 """Kinds that a real API server knows, though they are not served here."""
+
+
+def _other_version(version: str, row: Kind) -> str:
+    return f"the API version in the data ({version}) does not match the expected API version ({row.api_version})"
 
 
 def _mismatch(version: str, kind: str, row: Kind) -> str:

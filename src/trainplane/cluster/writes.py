@@ -325,6 +325,9 @@ class Writes:
             found = list(call.through.check(new, old))
         else:
             found = list(kind_causes(row, new, old, subresource=subresource))
+            if found and old is None and row.kind == "Event":
+                # Of a new Event that is wrong by itself the metadata is not looked at.
+                causes = []
         if causes or found:
             refusal = Invalid.of(qualified(call.asked if custom else row), name, [*causes, *found])
             refusal.warnings = tuple(early_warnings(row, new)) if old is None else ()
