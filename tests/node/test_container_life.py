@@ -239,6 +239,20 @@ def test_what_was_cut_short_is_gone_with_the_runner(engine: Engine, tmp_path: Pa
     asyncio.run(play())
 
 
+def test_a_container_that_is_being_made_when_all_ends_is_gone_too(engine: Engine, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with asyncio.timeout(PATIENCE), lives(engine, tmp_path) as (runner, _):
+            making = asyncio.create_task(runner.engine.create(*runner.engine.marks, "--network", "none", IMAGE, "true"))
+            await asyncio.sleep(0)
+            making.cancel()
+            await asyncio.wait({making})
+            assert making.cancelled()
+            assert engine.containers(f"{CLUSTER}={label(tmp_path / 'runner')}"), "docker makes it though nobody asks"
+        assert not engine.containers(f"{CLUSTER}={label(tmp_path / 'runner')}")
+
+    asyncio.run(play())
+
+
 def test_a_container_goes_on_without_the_command_that_stands_for_it(engine: Engine, tmp_path: Path) -> None:
     async def play() -> None:
         async with asyncio.timeout(PATIENCE), lives(engine, tmp_path) as (runner, made):

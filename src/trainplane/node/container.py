@@ -178,7 +178,7 @@ class ContainerRunner:
         try:
             held.sandbox = await engine.keep(box, held.sandbox)
             words, extra = await wording.words(box, program, name=name, sandbox=held.sandbox, terminal=stdio.terminal)
-            await engine.ask("create", *words, environment=extra)
+            await engine.create(*words, environment=extra)
         except (Failed, OSError) as error:
             raise NotStarted(CREATE_ERROR, f"the container {program.container} cannot be made: {error}") from error
         try:

@@ -119,7 +119,7 @@ class Docker(Engine):
                 await self.ask("import", "-", self._image, stdin=archive.fileno())
         usual = ["--userns", "host", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
         usual += ["--log-driver", "none", "--pull", "never"]
-        made = await self.ask("create", "--name", name, *self.marks, *usual, *words, self._image, f"/{pause.NAME}")
+        made = await self.create("--name", name, *self.marks, *usual, *words, self._image, f"/{pause.NAME}")
         await self.ask("start", name)
         pid = int((await self.state(name))["Pid"])
         try:
@@ -127,7 +127,7 @@ class Docker(Engine):
         except OSError:
             groups = ""
         # A daemon elsewhere counts other processes; a container's control groups have its id for a name.
-        if made.strip() not in groups:
+        if made not in groups:
             raise Failed("its daemon is not on this machine")
         return pid
 

@@ -113,6 +113,18 @@ class Engine(ABC):
             raise Failed(_last_line(wrong.decode(errors="replace")) or f"exit code {command.returncode}")
         return said.decode(errors="replace")
 
+    async def create(self, *words: str, environment: Mapping[str, str] | None = None) -> str:
+        """Make a container; the id of it. Raises Failed.
+
+        Not even who is told to stop leaves before it is there: docker's daemon makes it though nobody asks any more.
+        """
+        making = asyncio.ensure_future(self.ask("create", *words, environment=environment))
+        try:
+            return (await asyncio.shield(making)).strip()
+        except asyncio.CancelledError:
+            await asyncio.gather(making, return_exceptions=True)
+            raise
+
     async def begin(self, *words: str, stdio: Stdio) -> asyncio.subprocess.Process:
         """Run the engine with a container's files as its own, until that ends."""
         return await asyncio.create_subprocess_exec(

@@ -46,7 +46,7 @@ class Podman(Engine):
         await self.remove([name])
         try:
             trial = ["--name", name, "--network", "none", "--rootfs", str(root), "/none"]
-            await self.ask("create", *self.marks, *trial)
+            await self.create(*self.marks, *trial)
             await self.ask("init", name)
         except Failed as error:
             if not error.is_missing_program:
