@@ -1,7 +1,7 @@
 """A whole cluster in this process: the Store, the API over it, its HTTP face, the controllers, and nodes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from trainplane.cluster.api import Api
 from trainplane.cluster.audit import AuditLog
 from trainplane.cluster.collector import give_back, rarely
 from trainplane.cluster.credentials import Credentials, credentials
+from trainplane.cluster.folder import Folder
 from trainplane.cluster.http.face import Face, listening
 from trainplane.cluster.http.questions import Access, Questions
 from trainplane.cluster.identity import Identity, signing_key
@@ -42,9 +43,11 @@ from trainplane.upkeep.history import KEPT
 if TYPE_CHECKING:
     from trainplane.cluster.http.app import App
 
-KUBECONFIG = "kubeconfig"
+KUBECONFIG, STORE = "kubeconfig", "store"
 Told = dict[str, Any]
 """What a server is told of besides the API."""
+MOMENT = 0.05
+"""Seconds for which work waits for nodes that are on their way."""
 API_PORT = 443
 """Where pods reach the API, at the gateway of their network."""
 
@@ -95,10 +98,10 @@ async def embed(config: Config, *, ready: Callable[[Running], Awaitable[None]]) 
 
 
 @asynccontextmanager
-async def running(config: Config) -> AsyncIterator[Running]:
-    """A cluster that serves as long as the context lasts."""
+async def running(config: Config, *, held: Folder | None = None) -> AsyncIterator[Running]:
+    """A cluster that serves as long as the context lasts; `held` is the folder of its store, where we have it."""
     names = (GATEWAY,) if config.machine else ()
-    with Disk(config.folder / "store", now=clock.seconds, durable=config.durable) as disk, rarely():
+    with Disk(config.folder / STORE, now=clock.seconds, durable=config.durable, held=held) as disk, rarely():
         store = Store(disk, now=clock.seconds)
         async with asyncio.TaskGroup() as house, _choosing(config) as choosing:
             house.create_task(store.run(), name="store")
@@ -107,7 +110,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
                 shown = await asyncio.to_thread(
                     credentials, config.folder / "pki", name=config.name, now=clock.now(), extra_names=names
                 )
-                async with _serving(config, store, shown, choosing=choosing) as cluster:
+                async with _serving(config, store, shown, choosing=choosing, fold=disk.fold) as cluster:
                     yield cluster
             finally:
                 freeing.cancel()
@@ -130,7 +133,12 @@ async def _choosing(config: Config) -> AsyncIterator["asyncio.Task[Runner] | Non
 
 @asynccontextmanager
 async def _serving(
-    config: Config, store: Store, shown: Credentials, *, choosing: "asyncio.Task[Runner] | None"
+    config: Config,
+    store: Store,
+    shown: Credentials,
+    *,
+    choosing: "asyncio.Task[Runner] | None",
+    fold: Callable[[], Coroutine[None, None, None]],
 ) -> AsyncIterator[Running]:
     authority, plans = shown.authority.decode(), Plans()
     api = Api(
@@ -193,7 +201,13 @@ async def _serving(
                         await gone.wait()
 
                 house.create_task(keep(nodes, choosing), name="nodes")
-                if not config.waits:
+                if config.waits:
+                    # A job that comes before its nodes is looked at twice; most often they are there in a moment.
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(MOMENT):
+                            await there.wait()
+                            await nodes.settled()
+                else:
                     await there.wait()
             async with asyncio.TaskGroup() as tasks:
                 at_work = (tasks.create_task(loop.run(), name="controllers"), tasks.create_task(use.run(), name="use"))
@@ -203,6 +217,8 @@ async def _serving(
                     for task in at_work:
                         task.cancel()
             gone.set()
+            # While nodes leave: both wait for others.
+            house.create_task(fold(), name="fold")
     finally:
         await face.close()
         if audit:

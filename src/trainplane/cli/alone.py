@@ -16,6 +16,8 @@ from trainplane.cli.keeper import Record, write_record
 from trainplane.cli.server import Server, Session, answering
 from trainplane.cli.starting import prepare, refusing
 from trainplane.cluster.collector import rarely
+from trainplane.cluster.folder import Folder
+from trainplane.control import clock
 
 if TYPE_CHECKING:
     from trainplane.cli.clusters import Cluster
@@ -39,26 +41,36 @@ def work_alone(
     if cluster is None:
         raise ValueError("only a cluster of this machine can be started")
     prepare(cluster)
+    runner = cluster.folder / "node" / "namespaced"
     if sys.platform == "linux":
-        from trainplane.node.namespaced.client import start_early
+        from trainplane.node.namespaced.client import start_ahead
 
-        # On the other processors, while this one loads all the rest.
-        start_early(cluster.folder)
-    with certifying(cluster, in_pods=True), importing():
-        from trainplane.embed import Config
-        from trainplane.node.machine import Settings
+        start_ahead(runner)
+    with refusing(cluster), certifying(cluster, in_pods=True):
+        # Now, and not before there is a second process, which would have it too.
+        held = Folder(cluster.store, now=clock.seconds)
+        if sys.platform == "linux":
+            from trainplane.node.namespaced.early import begin
+
+            # On the other processors, while this one loads all the rest.
+            begin(runner)
+        with importing():
+            from trainplane.embed import Config
+            from trainplane.node.machine import Settings
 
     # A job that power was lost under has to be run again, whatever was noted of it.
     machine = Settings(nodes, images=images)
     config = Config(cluster.folder, name=cluster.name, machine=machine, waits=True, durable=False)
-    with answering(), refusing(cluster):
+    with answering(), refusing(cluster), held:
         try:
-            return asyncio.run(_worked(server, cluster, config, work=work, greet=greet))
+            return asyncio.run(_worked(server, cluster, config, held=held, work=work, greet=greet))
         except asyncio.CancelledError:
             raise click.exceptions.Exit(TERMINATED) from None
 
 
-async def _worked(server: Server, cluster: "Cluster", config: "Config", *, work: Work, greet: Greeting) -> int:
+async def _worked(
+    server: Server, cluster: "Cluster", config: "Config", *, held: Folder, work: Work, greet: Greeting
+) -> int:
     from trainplane.cli.door import open_door
     from trainplane.cluster.inside import Inside
     from trainplane.cluster.kubeconfig import load
@@ -73,7 +85,7 @@ async def _worked(server: Server, cluster: "Cluster", config: "Config", *, work:
 
     for word in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(word, end)
-    async with running(config) as serving:
+    async with running(config, held=held) as serving:
         greet(serving)
         if serving.nodes is None:
             raise ValueError("a cluster for a piece of work has nodes")

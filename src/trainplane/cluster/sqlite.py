@@ -74,13 +74,16 @@ class Exists(StoreError):
 class Disk:
     """A log in a folder; a context manager, since a folder is held until it is closed."""
 
-    def __init__(self, path: Path, *, now: Callable[[], float], durable: bool = True) -> None:
+    def __init__(
+        self, path: Path, *, now: Callable[[], float], durable: bool = True, held: Folder | None = None
+    ) -> None:
         """Open the log in a folder, or make one; refuse what is held, damaged, foreign or too new.
 
-        Of one that is not `durable` a loss of power may take the last records before it is closed, and nothing else
-        does: no commit waits for the disk.
+        `held` is the folder where this process has it already; it is closed with the log. Of one that is not `durable`
+        a loss of power may take the last records before it is closed, and nothing else does: no commit waits for the
+        disk.
         """
-        self._folder = Folder(path, now=now)
+        self._folder = held or Folder(path, now=now)
         self._durable = durable
         self._file = path / _FILE
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log")
@@ -115,6 +118,15 @@ class Disk:
     async def append(self, record: Record) -> None:
         """Keep a record in one durable transaction, in a thread of its own."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._append, record)
+
+    async def fold(self) -> None:
+        """Fold the write-ahead log into the file now: whoever closes it soon then has nothing to wait for."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._fold)
+
+    def _fold(self) -> None:
+        # What does not succeed here is tried again when it is closed.
+        with suppress(sqlite3.Error):
+            self._db.execute("PRAGMA wal_checkpoint")
 
     async def check(self) -> None:
         """Read and check the whole file; raises Corrupt. Writing goes on beside it."""

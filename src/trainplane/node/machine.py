@@ -164,6 +164,11 @@ class Nodes:
         finally:
             await runner.close()
 
+    async def settled(self) -> None:
+        """Wait until the API knows of the nodes that run, and they of their pods."""
+        for agent in self.agents:
+            await agent.settled()
+
     async def _prune(self) -> None:
         """Bound what is kept of pods that are gone, again and again."""
         for agent in self.agents:

@@ -2,20 +2,27 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from trainplane.node.machine import Settings, choose
-from trainplane.node.namespaced.client import start_early
+from trainplane.node.namespaced.addresses import GATEWAY
+from trainplane.node.namespaced.client import start_ahead, tell_ahead
+from trainplane.node.namespaced.early import begin, hello
+from trainplane.node.namespaced.leftovers import label
 from trainplane.node.namespaced.runner import NamespacedRunner
 
 
 @pytest.mark.usefixtures("can_run_in_namespaces")
 def test_an_interpreter_that_was_started_early_is_the_one_that_serves(tmp_path: Path) -> None:
     async def main() -> None:
-        start_early(tmp_path)
+        start_ahead(tmp_path / "node" / "namespaced")
+        begin(tmp_path / "node" / "namespaced")
         (early,) = children()
         runner = await choose(Settings(1, runner="namespaced"), tmp_path)
         try:
@@ -26,6 +33,41 @@ def test_an_interpreter_that_was_started_early_is_the_one_that_serves(tmp_path: 
         assert not Path(f"/proc/{early}").exists()
 
     asyncio.run(main())
+
+
+@pytest.mark.usefixtures("can_run_in_namespaces")
+def test_what_was_begun_early_is_of_no_use_where_another_start_is_wanted(tmp_path: Path) -> None:
+    async def main() -> None:
+        folder = tmp_path / "node" / "namespaced"
+        start_ahead(folder)
+        (early,) = children()
+        tell_ahead(folder, {**hello(None, rootless=bool(os.geteuid()), ranges=None), "gateway": "10.9.9.9"})
+        runner = await choose(Settings(1, runner="namespaced"), tmp_path)
+        try:
+            assert runner.gateway == GATEWAY
+            assert isinstance(runner, NamespacedRunner)
+            assert runner.processes[0] != early
+        finally:
+            await runner.close()
+        assert not children()
+
+    asyncio.run(main())
+
+
+@pytest.mark.usefixtures("can_run_in_namespaces")
+def test_what_was_begun_early_and_is_never_wanted_ends_with_whoever_began_it(tmp_path: Path) -> None:
+    words = "import sys, pathlib; from trainplane.node.namespaced import client, early"
+    folder = tmp_path / "node" / "namespaced"
+    line = f"{words}; folder = pathlib.Path({str(folder)!r}); client.start_ahead(folder); early.begin(folder)"
+    subprocess.run([sys.executable, "-c", line], check=True, timeout=PATIENCE)
+
+    async def main() -> None:
+        runner = await choose(Settings(1, runner="namespaced"), tmp_path)
+        await runner.close()
+
+    asyncio.run(main())
+    assert not list(Path("/sys/fs/cgroup").rglob(f"trainplane-{label(folder)}*"))
+    assert not (folder / "trial").exists()
 
 
 def children() -> list[int]:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pwd
+import select
 import shutil
 import socket
 import struct
@@ -14,7 +15,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trainplane.node.namespaced import channel
 from trainplane.node.namespaced.channel import Message
@@ -28,12 +29,52 @@ _END_SECONDS = 10.0
 
 LOG = "server.log"
 """Where a fork server writes what went wrong with itself, in the folder of its Runner."""
-_EARLY: dict[Path, tuple[subprocess.Popen[bytes], socket.socket]] = {}
-"""Interpreters that were started ahead of their time, by the log that they write to."""
 
 
 class Lost(Exception):
     """The fork server has ended."""
+
+
+class Line:
+    """The way to a fork server that nobody else asks yet: whoever reads an answer waits, in a thread of its own."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._number = 0
+        self._heard: deque[Message] = deque()
+
+    def ask(self, verb: str, *, files: Sequence[int] = (), **fields: Any) -> None:
+        """Ask for something; answers come in the same order. Raises Closed."""
+        # Below 0, so that none is taken for that of somebody who asks later.
+        self._number -= 1
+        channel.send(self._end, {"verb": verb, "number": self._number, **fields}, files=files)
+
+    def refused(self) -> str:
+        """Why what was asked for is refused, or "" where it is done; raises Closed."""
+        while "answers" not in (said := channel.receive(self._end)[0]):
+            self._heard.append(said)
+        return str(said.get("message", ""))
+
+    def begun(self) -> Message:
+        """What became of the container that was asked for: whether it has started, or why not; raises Closed."""
+        while (said := self._heard.popleft() if self._heard else channel.receive(self._end)[0])["event"] == "named":
+            pass
+        return said
+
+
+class Ahead(NamedTuple):
+    """An interpreter that was started ahead of its time."""
+
+    process: subprocess.Popen[bytes]
+    line: Line
+    end: socket.socket
+    hello: Message | None
+    """What it was told already."""
+
+    def leave(self) -> None:
+        """End it: it is of no use."""
+        self.end.close()
+        self.process.wait()
 
 
 class ForkServer:
@@ -62,14 +103,20 @@ class ForkServer:
         """Whether it can be asked."""
         return self._end is not None
 
-    async def start(self, hello: Message) -> None:
-        """Start it; raises Unable where the kernel refuses."""
+    async def start(self, hello: Message, *, first: Callable[[Line], None]) -> None:
+        """Start it; raises Unable where the kernel refuses. `first` asks before all others, in a thread."""
         await self._bury()
-        early = _EARLY.pop(self._log, None)
-        process, ours = early or _interpreter(self._log)
+        ahead = _AHEAD.pop(self._log, None)
+        if ahead and ahead.hello not in (None, hello):
+            await asyncio.to_thread(ahead.leave)
+            ahead = None
+        process, line, ours, told = ahead or interpreter(self._log)
         self._process = process
         try:
+            if told is None:
+                channel.send(ours, hello, files=self._kept)
             await asyncio.to_thread(self._greet, ours, hello)
+            await asyncio.to_thread(first, line)
         except (Unable, channel.Closed, TimeoutError) as error:
             ours.close()
             process.kill()
@@ -81,7 +128,6 @@ class ForkServer:
 
     def _greet(self, end: socket.socket, hello: Message) -> None:
         end.settimeout(_READY_SECONDS)
-        channel.send(end, hello, files=self._kept)
         while True:
             said, files, pid = channel.receive(end)
             if said["event"] == "ready":
@@ -194,25 +240,34 @@ class ForkServer:
         process, self._process = self._process, None
         if process is None:
             return
-        try:
-            await asyncio.to_thread(process.wait, _END_SECONDS)
-        except subprocess.TimeoutExpired:
+        if not await asyncio.to_thread(_has_ended, process):
             process.kill()
-            process.wait()
+        process.wait()
 
 
-def start_early(folder: Path) -> None:
-    """Start the interpreter that the Runner of a cluster with this folder will soon want for its fork server.
+_AHEAD: dict[Path, Ahead] = {}
+"""By the log that they write to."""
+
+
+def start_ahead(folder: Path) -> None:
+    """Start the interpreter of the fork server that the Runner in a folder will soon want.
 
     It waits for its hello, and ends with this process where none comes.
     """
-    home = folder / "node" / "namespaced"
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _EARLY[home / LOG] = _interpreter(home / LOG)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _AHEAD[folder / LOG] = interpreter(folder / LOG)
 
 
-def _interpreter(log: Path) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """A process that will be a fork server, and our end of the way to it."""
+def tell_ahead(folder: Path, hello: Message) -> Line:
+    """Tell it what it needs to begin; raises KeyError where none was started, and Closed."""
+    ahead = _AHEAD[folder / LOG]
+    channel.send(ahead.end, hello)
+    _AHEAD[folder / LOG] = ahead._replace(hello=hello)
+    return ahead.line
+
+
+def interpreter(log: Path) -> Ahead:
+    """A process that will be a fork server."""
     ours, theirs = channel.pair()
     root = str(Path(__file__).resolve().parents[3])
     with theirs, log.open("ab") as errors:
@@ -226,7 +281,18 @@ def _interpreter(log: Path) -> tuple[subprocess.Popen[bytes], socket.socket]:
             cwd="/",
             env={"LC_ALL": "C.UTF-8"},
         )
-    return process, ours
+    return Ahead(process, Line(ours), ours, None)
+
+
+def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
+    """Wait for the end of a process, not for ever; `wait` with a limit would look for it ever more seldom."""
+    if process.poll() is not None:
+        return True
+    ended = os.pidfd_open(process.pid)
+    try:
+        return bool(select.select([ended], [], [], _END_SECONDS)[0])
+    finally:
+        os.close(ended)
 
 
 def _give_ranges(pid: int, hello: Message) -> None:

@@ -39,6 +39,19 @@ class Ranges:
         return FIRST + self._numbers[namespace] * RANGE
 
 
+def box_order(box: Box, *, address: str) -> Order:
+    """What the fork server needs to know to make a box; "" is the host's address."""
+    return {
+        "uid": box.uid,
+        "hostname": box.nodename,
+        "ip": address,
+        "sysctls": dict(box.sysctls),
+        "shares_processes": box.share_processes,
+        "cpus": box.cpus,
+        "memory": box.memory,
+    }
+
+
 def has_filters() -> bool:
     """Whether a container can be kept from calls of the kernel on this machine."""
     return seccomp.is_known(platform.machine()) and kernel.can_filter()
@@ -81,6 +94,20 @@ class Orders:
         if outside[0] is None or outside[1] is None:
             raise NotStarted(CREATE_ERROR, f"the user {own} or the group {group} cannot be had here")
         return outside[0], outside[1]
+
+    def container_order(self, box: Box, program: Program, stdio: Stdio, *, addresses: Sequence[str]) -> Order:
+        """What the fork server needs to know to start a container; raises NotStarted."""
+        try:
+            order = self.order(box, program, stdio, addresses=addresses)
+        except OSError as error:
+            raise NotStarted(CREATE_ERROR, f"the container's folders cannot be made: {error}") from error
+        return {
+            "uid": box.uid,
+            "order": order,
+            "limits": {"cpus": program.cpus, "memory": program.memory, "request": program.cpu_request},
+            "memory_folders": self.memory_folders(box, program),
+            "beside": program.beside,
+        }
 
     def order(self, box: Box, program: Program, stdio: Stdio, *, addresses: Sequence[str]) -> Order:
         """Everything that a minder needs to know."""

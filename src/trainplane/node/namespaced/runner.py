@@ -6,22 +6,22 @@ import os
 import signal as signals
 import socket
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from trainplane.control import clock
-from trainplane.node.namespaced import cgroups, minder
+from trainplane.node.namespaced import cgroups, early, minder
 from trainplane.node.namespaced.abilities import Found, abilities
 from trainplane.node.namespaced.addresses import GATEWAY, Addresses, host_address
 from trainplane.node.namespaced.channel import Message
-from trainplane.node.namespaced.client import LOG, ForkServer, Lost, Unable, ranges
+from trainplane.node.namespaced.client import LOG, ForkServer, Line, Lost, Unable, ranges
 from trainplane.node.namespaced.gateway import Gateway
-from trainplane.node.namespaced.leftovers import Notes, label
-from trainplane.node.namespaced.orders import Orders, has_filters
-from trainplane.node.namespaced.trial import try_out
+from trainplane.node.namespaced.leftovers import Notes
+from trainplane.node.namespaced.orders import Orders, box_order, has_filters
+from trainplane.node.namespaced.trial import Trial
 from trainplane.node.runner import (
     CREATE_ERROR,
     START_ERROR,
@@ -114,46 +114,64 @@ class NamespacedRunner:
 
     async def sweep(self) -> Sequence[str]:
         """End what a former life has left, then start the fork server; raises Unable where the machine refuses it."""
-        uids = await asyncio.to_thread(self._notes.sweep)
-        self._groups = cgroups.find(label(self._folder))
-        # Noted before anything else is made: the next life may be in another group, and look for these by the note.
-        self._notes.server((), self.control_groups)
+        begun = early.taken(self._folder)
+        if begun is None:
+            uids, self._groups = await asyncio.to_thread(early.swept, self._folder)
+        else:
+            uids, self._groups = begun.swept, begun.groups
         try:
-            await self._serve_somehow()
-            await try_out(self, self._folder)
+            await self._serve_somehow(begun.trial if begun else None)
         except Unable:
             await self.close()
             raise
         return uids
 
-    async def _serve_somehow(self) -> None:
+    async def _serve_somehow(self, trial: Trial | None) -> None:
         try:
-            await self._serve()
+            await self._serve(partial(self._try, trial=trial))
         except Unable:
             if self._ranges is None:
                 raise
             # What /etc/subuid promises is not to be had; one user is better than none.
             self._ranges = None
-            await self._serve()
+            await self._serve(self._try)
 
-    async def _serve(self) -> None:
-        """Have a fork server, with the pods' name server and the way out beside it."""
+    def _try(self, line: Line, trial: Trial | None = None) -> None:
+        """Find out whether containers can be made, by a trial that is under way or another; raises Unable."""
+        address = self._addresses.take()
+        try:
+            if trial:
+                with contextlib.suppress(Unable):
+                    # What was asked for before all was known of the machine may be refused for that alone.
+                    trial.judge(line)
+                    return
+            trial = Trial(self._folder, address=address)
+            trial.ask(line, self._known_orders())
+            trial.judge(line)
+        finally:
+            self._addresses.give_back(address)
+
+    async def _serve(self, first: Callable[[Line], None] = lambda _: None) -> None:
+        """Have a fork server, with the pods' name server and the way out beside it; `first` asks before all others."""
         async with self._starting:
             if self._server.runs:
                 return
-            described = self._groups.describe() if self._groups else None
-            hello = {"rootless": self._rootless, "ranges": self._ranges, "gateway": GATEWAY, "cgroups": described}
-            await self._server.start(hello)
-            self._notes.server(self._server.pids, self.control_groups)
-            self._orders = Orders(
-                self._folder,
-                rootless=self._rootless,
-                has_ranges=self._ranges is not None,
-                has_users=self._server.has_users,
-                has_egress=self._egress,
-            )
+            hello = early.hello(self._groups, rootless=self._rootless, ranges=self._ranges)
+            await self._server.start(hello, first=partial(self._meet, then=first))
             if not self._gateway.is_open:
                 await self._gateway.open()
+
+    def _meet(self, line: Line, then: Callable[[Line], None]) -> None:
+        """Take note of a new fork server, which nobody has asked for anything yet."""
+        self._notes.server(self._server.pids, self.control_groups)
+        self._orders = Orders(
+            self._folder,
+            rootless=self._rootless,
+            has_ranges=self._ranges is not None,
+            has_users=self._server.has_users,
+            has_egress=self._egress,
+        )
+        then(line)
 
     def _known_orders(self) -> Orders:
         if self._orders is None:
@@ -196,17 +214,8 @@ class NamespacedRunner:
                 networks.append(os.open(made.network, os.O_RDONLY | os.O_CLOEXEC))
             await self._serve()
             self._notes.made(box.uid)
-            await self._server.ask(
-                "make",
-                files=networks,
-                uid=box.uid,
-                hostname=box.nodename,
-                ip="" if box.host_network else made.addresses[0],
-                sysctls=dict(box.sysctls),
-                shares_processes=box.share_processes,
-                cpus=box.cpus,
-                memory=box.memory,
-            )
+            order = box_order(box, address="" if box.host_network else made.addresses[0])
+            await self._server.ask("make", files=networks, **order)
         except (OSError, Unable, Lost) as error:
             self._forget(made)
             said = error.strerror if isinstance(error, OSError) else str(error)
@@ -225,23 +234,8 @@ class NamespacedRunner:
             made = await self._make(self._homeless[box.uid])
         if made is None:
             raise NotStarted(CREATE_ERROR, f"the pod {box.pod.name} has no box any more")
-        orders = self._known_orders()
-        try:
-            order = orders.order(box, program, stdio, addresses=made.addresses)
-        except OSError as error:
-            raise NotStarted(CREATE_ERROR, f"the container's folders cannot be made: {error}") from error
-        limits = {"cpus": program.cpus, "memory": program.memory, "request": program.cpu_request}
-        memory_folders = orders.memory_folders(box, program)
-        return await self._begin(
-            "start",
-            made,
-            program.container,
-            stdio,
-            order=order,
-            limits=limits,
-            memory_folders=memory_folders,
-            beside=program.beside,
-        )
+        order = self._known_orders().container_order(box, program, stdio, addresses=made.addresses)
+        return await self._begin("start", made, program.container, stdio, **order)
 
     async def exec(
         self, started: Started, argv: Sequence[str], stdio: Stdio, *, env: Mapping[str, str] | None = None
@@ -252,7 +246,7 @@ class NamespacedRunner:
         if made is None or ended is None or ended.done():
             raise NotStarted(START_ERROR, f"the container {started.container} is not running")
         order = {"argv": list(argv), "terminal": stdio.terminal, "more_env": dict(env or {})}
-        return await self._begin("exec", made, started.container, stdio, order=order, of=started.id)
+        return await self._begin("exec", made, started.container, stdio, uid=made.box.uid, order=order, of=started.id)
 
     async def _begin(self, verb: str, made: _Made, container: str, stdio: Stdio, **fields: object) -> Started:
         name = uuid.uuid4().hex
@@ -262,7 +256,7 @@ class NamespacedRunner:
         made.ids.append(name)
         try:
             files = (stdio.stdin, stdio.stdout, stdio.stderr)
-            await self._server.ask(verb, files=files, uid=made.box.uid, id=name, **fields)
+            await self._server.ask(verb, files=files, id=name, **fields)
             await begun
         except (OSError, Lost) as error:
             self._ended.pop(name, None)
