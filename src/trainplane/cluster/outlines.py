@@ -1,7 +1,8 @@
 """Outlines of pods' specs: their JSON less what only tells apart the pods of a set, so that much is worked out once.
 
 The pods of a Job are alike but for the values of their variables, their hostname, and the name that chance gave to the
-volume of their token. Whatever looks at none of these comes out alike for all specs that have one outline.
+volume of their token; those of many jobs are alike but for their subdomain too. Whatever looks at none of these comes
+out alike for all specs that have one outline.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,12 +18,15 @@ from trainplane.cluster.names import SUFFIX_CHARACTERS, is_label
 from trainplane.cluster.pod_accounts import VOLUME_PREFIX
 
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+HOST_NAMES = ("hostname", "subdomain")
+"""What a pod is called by others, of which an outline says no more than that it is there."""
 _LONGEST = 1 << 14
 _NAME, _VALUE = itemgetter("name"), itemgetter("value")
 _DICT, _STR, _TWO = {dict}, {str}, {2}
 _AS_SENT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 # No JSON has it, so that nothing that somebody sends can look like an outline.
 _MARK = b"~"
+_MARKED = orjson.Fragment(_MARK)
 _LETTERS = frozenset(SUFFIX_CHARACTERS)
 _TOKEN = len(VOLUME_PREFIX) + 5
 
@@ -37,14 +41,15 @@ def outline(spec: Raw) -> bytes | None:
         if containers.__class__ is not list or set(map(type, containers)) != _DICT:
             return None
         bare[kind] = [_without_values(each) for each in containers]
-    hostname = spec.get("hostname")
-    if hostname and hostname.__class__ is str:
-        bare["hostname"] = orjson.Fragment(_MARK)
+    for name in HOST_NAMES:
+        text = spec.get(name)
+        if text and text.__class__ is str:
+            bare[name] = _MARKED
     try:
-        text = orjson.dumps(bare, option=_AS_SENT)
+        whole = orjson.dumps(bare, option=_AS_SENT)
     except orjson.JSONEncodeError:
         return None
-    return text if len(text) <= _LONGEST else None
+    return whole if len(whole) <= _LONGEST else None
 
 
 def placed_outline(spec: Raw) -> bytes | None:
@@ -71,7 +76,7 @@ _GOOD: Memo[bool] = Memo(256)
 def judged(spec: Raw, causes: Callable[[], Iterable[Cause]]) -> Iterable[Cause]:
     """What is wrong with a spec, as `causes` finds it; nothing, where one with its outline was right."""
     text = placed_outline(spec)
-    if text and _GOOD.get(text) and is_label(spec.get("hostname") or "a"):
+    if text and _GOOD.get(text) and all(is_label(spec.get(name) or "a") for name in HOST_NAMES):
         return ()
     found = list(causes())
     if text and not found:

@@ -5,7 +5,7 @@ import orjson
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
 from trainplane.cluster.memo import Memo
-from trainplane.cluster.outlines import CONTAINERS, has_variables, names_in, outline
+from trainplane.cluster.outlines import CONTAINERS, HOST_NAMES, has_variables, names_in, outline
 
 _KNOWN = 128
 _READ: Memo[bytes] = Memo(_KNOWN)
@@ -24,8 +24,7 @@ def remembered(sent: Raw, key: bytes) -> Raw | None:
     if text is None:
         return None
     made: Raw = orjson.loads(text)
-    if "hostname" in made:
-        made["hostname"] = sent["hostname"]
+    made |= {name: sent[name] for name in HOST_NAMES if name in made}
     for kind in CONTAINERS:
         for container, given in zip(made.get(kind) or (), sent.get(kind) or (), strict=True):
             env = container.get("env")
