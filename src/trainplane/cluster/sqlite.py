@@ -116,7 +116,10 @@ class Disk:
             return Kept(compacted, list(_rows(self._db, self._file)))
 
     async def append(self, record: Record) -> None:
-        """Keep a record in one durable transaction, in a thread of its own."""
+        """Keep a record in one transaction: a durable one in a thread of its own, for it has to be waited for."""
+        if not self._durable:
+            self._append(record)
+            return
         await asyncio.get_running_loop().run_in_executor(self._thread, self._append, record)
 
     async def fold(self) -> None:
