@@ -96,7 +96,7 @@ def test_a_wake_that_raises_stops_no_watch(caplog: pytest.LogCaptureFixture) -> 
             broken = Controller(
                 name="broken",
                 group="",
-                kind="Node",
+                kind="Namespace",
                 reconcile=lambda _raw, _view, _now: NOTHING,
                 watches=((("", "ConfigMap"), wake),),
             )
@@ -108,6 +108,40 @@ def test_a_wake_that_raises_stops_no_watch(caplog: pytest.LogCaptureFixture) -> 
 
     virtual.run(main())
     assert "who?" in caplog.text
+
+
+def test_who_has_nothing_to_decide_about_is_not_asked_whom_to_wake() -> None:
+    asked: list[str] = []
+    looks: list[str] = []
+
+    def wake(raw: Raw, _view: View) -> list[Ref]:
+        asked.append(raw["metadata"]["name"])
+        return [Ref("", "Node", "", "only")]
+
+    def decide(raw: Raw, _view: View, _now: datetime) -> Decision:
+        looks.append(raw["metadata"]["name"])
+        return NOTHING
+
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "only"}}
+
+    async def main() -> None:
+        async with cluster() as made:
+            watching = Controller(
+                name="toy", group="", kind="Node", reconcile=decide, watches=((("", "ConfigMap"), wake),)
+            )
+            async with made.controlled(watching):
+                for step in ("early", None, "then", None, "late"):
+                    if step:
+                        await made.api.create(config_map(step))
+                    elif looks:
+                        await made.api.delete(Ref("", "Node", "", "only"))
+                    else:
+                        await made.api.create(node)
+                    await asyncio.sleep(1)
+
+    virtual.run(main())
+    assert asked == ["then"]
+    assert looks == ["only", "only"]
 
 
 def test_it_comes_back_when_a_decision_says_so() -> None:

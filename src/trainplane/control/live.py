@@ -41,7 +41,7 @@ class Live(View):
 
     __slots__ = (
         *("_about", "_children", "_everything", "_hot", "_kinds", "_lately"),
-        *("_news", "_on_node", "_owned", "_sources"),
+        *("_news", "_on_node", "_owned", "_sources", "variety"),
     )
 
     def __init__(self, objects: Iterable[Raw] = (), *, hot: int = HOT) -> None:
@@ -54,6 +54,8 @@ class Live(View):
         """The JSON of objects that were asked for lately, and of those that were before them."""
         self._sources: dict[Ref, bytes] = {}
         self._kinds: dict[tuple[str, str], dict[str, _Refs]] = {}
+        self.variety = 0
+        """Grows when the first object of a kind comes, and when the last goes."""
         self._children: _Index = {}
         self._owned: _Index = {}
         self._about: _Index = {}
@@ -78,6 +80,10 @@ class Live(View):
     def has(self, ref: Ref) -> bool:
         """Whether there is such an object."""
         return ref in self._everything
+
+    def has_any(self, group: str, kind: str) -> bool:
+        """Whether there is any object of a kind."""
+        return bool(self._kinds.get((group, kind)))
 
     def all(self, group: str, kind: str, *, namespace: str | None = None) -> Iterator[Raw]:
         """Every object of a kind, in one namespace or in all."""
@@ -122,7 +128,9 @@ class Live(View):
         before = self._forgotten(ref)
         self._everything[ref] = raw
         if before is None:
-            self._kinds.setdefault((ref.group, ref.kind), {}).setdefault(ref.namespace, {})[ref] = None
+            spaces = self._kinds.setdefault((ref.group, ref.kind), {})
+            self.variety += not spaces
+            spaces.setdefault(ref.namespace, {})[ref] = None
         if before is None or _moved(before, raw):
             if before is not None:
                 self._unlink(ref, before)
@@ -144,6 +152,7 @@ class Live(View):
             del spaces[ref.namespace][ref]
             if not spaces[ref.namespace]:
                 del spaces[ref.namespace]
+                self.variety += not spaces
         return before
 
     def refs(self, group: str, kind: str) -> list[Ref]:

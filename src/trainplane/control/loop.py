@@ -95,7 +95,7 @@ class Loop:
                 self.live,
                 unseen=self._unseen,
                 echoes=self._echoes,
-                tell=partial(self._tell, Audience(interested)),
+                tell=partial(self._tell, Audience(interested, self.live)),
                 back_off=back_off,
             )
             for sort, interested in interests(controllers).items()
@@ -141,14 +141,14 @@ class Loop:
             if before is not None and after is None and interest.is_its_own and controller.outlives:
                 self._gone[name, happening.ref] = before
             try:
-                rest = interest.rest
-                if controller.ripe is not at_once and interest.is_its_own and after:
-                    rest = controller.ripe(after, self._clock.now()).total_seconds()
-                for ref in wakened(interest, happening, view=self.live, rows=self._rows):
+                for ref in (refs := wakened(interest, happening, view=self.live, rows=self._rows)):
+                    rest = interest.rest
+                    if controller.ripe is not at_once and interest.is_its_own and after:
+                        rest = controller.ripe(after, self._clock.now()).total_seconds()
                     key = (name, ref)
                     if key != mine and not self._echoes.is_put_aside(key, version, due=now + rest):
                         self.queues[name].add(ref, after=rest)
-                if interest.owns and is_last_to_end(before, after, self.live):
+                if interest.owns and refs and is_last_to_end(before, after, self.live):
                     # Somebody waits for this, and nothing more can come with it.
                     for ref in owners(controller, after or {}, self._rows):
                         self._awaited.add((name, ref))

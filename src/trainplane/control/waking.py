@@ -1,12 +1,15 @@
 """Waking: which objects want another look when one has changed."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+import msgspec
 
 from trainplane.api.conditions import is_true
 from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import Raw
+from trainplane.control.live import Live
 from trainplane.reconcile.controller import Controller, Wake, always, is_bookkeeping
 from trainplane.reconcile.view import Ref, View, group_of
 
@@ -16,7 +19,7 @@ _ENDS = ("Complete", "Completed", "Failed")
 """The conditions with which Jobs and JobSets end."""
 
 
-class Interest(NamedTuple):
+class Interest(msgspec.Struct, frozen=True):
     """Why a controller cares for a kind: it decides for it, it makes it, or it has itself woken by it."""
 
     controller: Controller
@@ -36,16 +39,29 @@ class Interest(NamedTuple):
         """Whether nothing but a turn means anything to it."""
         return self.controller.turns and not self.is_its_own and not self.owns
 
+    def may_wake(self, live: Live) -> bool:
+        """Whether there is anybody to be woken: who comes later is told of itself."""
+        controller = self.controller
+        return self.is_its_own or self.owns or not controller.kind or live.has_any(controller.group, controller.kind)
+
 
 class Audience:
     """Who is told of the changes of a kind."""
 
-    def __init__(self, interested: Iterable[Interest]) -> None:
-        self._all = tuple(each for each in interested if each.is_woken)
-        self._always = tuple(each for each in self._all if not each.is_for_turns)
+    def __init__(self, interested: Iterable[Interest], live: Live) -> None:
+        self._interested = tuple(each for each in interested if each.is_woken)
+        self._live = live
+        self._variety = -1
+        self._all: tuple[Interest, ...] = ()
+        self._always: tuple[Interest, ...] = ()
 
     def of(self, happening: "Happening") -> tuple[Interest, ...]:
         """Those whom a change may mean anything to."""
+        if self._variety != self._live.variety:
+            # Many controllers are of kinds that most clusters have nothing of, such as quotas.
+            self._variety = self._live.variety
+            self._all = tuple(each for each in self._interested if each.may_wake(self._live))
+            self._always = tuple(each for each in self._all if not each.is_for_turns)
         return self._all if happening.is_turn else self._always
 
 
@@ -61,7 +77,7 @@ def interests(controllers: Iterable[Controller]) -> dict[Sort, list[Interest]]:
     return found
 
 
-class Happening(NamedTuple):
+class Happening(msgspec.Struct, frozen=True, gc=False):
     """A change of an object, read once for everybody who cares for its kind."""
 
     ref: Ref
@@ -90,7 +106,7 @@ class Happening(NamedTuple):
     @property
     def version(self) -> tuple[Ref, str]:
         """The object as it is now, told apart from what it was and will be."""
-        return self.ref, str((self.after or {"metadata": {}})["metadata"].get("resourceVersion", ""))
+        return self.ref, str(self.after["metadata"].get("resourceVersion", "")) if self.after else ""
 
     def is_nothing_to(self, controller: Controller) -> bool:
         """Whether a change of what it owns or watches is none of a controller's business."""
@@ -101,19 +117,18 @@ class Happening(NamedTuple):
 
 def wakened(interest: Interest, happening: Happening, *, view: View, rows: Mapping[Sort, Kind]) -> list[Ref]:
     """What wants a look after a change: the object itself, its owner, and whom the watches name."""
-    controller = interest.controller
+    controller, states = interest.controller, happening.states
     found: list[Ref] = []
-    own = interest.is_its_own
+    if interest.is_its_own:
+        cares = always if happening.after is None else controller.cares
+        found += [happening.ref for raw in states if cares is always or cares(raw, view)]
     owns, wakes = interest.owns, interest.wakes if happening.is_turn or not controller.turns else ()
-    if (owns or wakes) and happening.is_nothing_to(controller):
-        owns, wakes = False, ()
-    for raw in happening.states:
-        if own and (happening.after is None or controller.cares is always or controller.cares(raw, view)):
-            found.append(happening.ref)
-        if owns:
-            found += owners(controller, raw, rows)
-        for wake in wakes:
-            found += wake(raw, view)
+    if (owns or wakes) and not happening.is_nothing_to(controller):
+        for raw in states:
+            if owns:
+                found += owners(controller, raw, rows)
+            for wake in wakes:
+                found += wake(raw, view)
     return found
 
 
