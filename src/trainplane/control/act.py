@@ -5,7 +5,9 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from typing import Any, NamedTuple, TypeAlias, TypeVar, assert_never
+from typing import Any, TypeAlias, TypeVar, assert_never
+
+import msgspec
 
 from trainplane.api.core import FAILED, SUCCEEDED
 from trainplane.api.merge import same
@@ -43,21 +45,20 @@ WIDEST = 64
 
 T = TypeVar("T")
 Doing: TypeAlias = Apply | Bind | Create | Delete | Patch | SetStatus
+_VERBS = {sort: sort.__name__.lower() for sort in (Apply, Bind, Create, Delete, Patch, SetStatus)}
 
 
-class Chain(NamedTuple):
+class Chain(msgspec.Struct, frozen=True):
     """What is done to one object, in order, and what is told of it when it is done."""
 
+    ref: Ref
     actions: tuple[Doing, ...]
     records: tuple[Record, ...] = ()
 
     @property
     def sort(self) -> tuple[Any, ...]:
         """Chains of one sort that follow on one another may be carried out at once."""
-        if not self.actions:
-            return ()
-        ref = target(self.actions[0])
-        return (ref.group, ref.kind, *map(type, self.actions))
+        return (self.ref[:2], *map(type, self.actions)) if self.actions else ()
 
 
 class Actor:
@@ -81,6 +82,8 @@ class Actor:
         self._recorder = recorder
         self._metrics = metrics
         self._clock = clock
+        self.written = 0
+        """How many writes were made, by whomever."""
 
     async def act(self, controller: Controller, ref: Ref, decision: Decision) -> Failure | None:
         """Carry out a Decision about an object, in order; returns the first thing that went wrong.
@@ -90,7 +93,7 @@ class Actor:
         """
         if len(decision.actions) == 1 and not isinstance(alone := decision.actions[0], Record):
             # Most Decisions are one status: nothing is to be put in order.
-            return await self._carry_out(controller, ref, Chain((alone,)))
+            return await self._carry_out(controller, ref, Chain(target(alone), (alone,)))
         failed: Failure | None = None
         done: list[Record] = []
         for _, batch in groupby(chains(decision.actions), key=lambda chain: chain.sort):
@@ -110,12 +113,12 @@ class Actor:
     async def _carry_out(self, controller: Controller, ref: Ref, chain: Chain) -> Failure | None:
         for action in chain.actions:
             try:
-                await self._do(controller, (controller.name, ref), action)
+                await self._do(controller, (controller.name, ref), action, on=chain.ref)
             except (ApiError, OSError) as error:
                 failed = failure(action, error)
                 if failed.is_refusal:
                     # A scheduler decides for the whole cluster, and tells of the pod that it meant.
-                    about = ref if ref.kind and not isinstance(action, Bind) else target(action)
+                    about = ref if ref.kind and not isinstance(action, Bind) else chain.ref
                     await self.record(controller, Record(about, "Warning", failed.reason, failed.note))
                 return failed
         return None
@@ -124,21 +127,21 @@ class Actor:
         """Make an Event in the name of a controller."""
         await self._recorder.record(said, by=controller.reports_as or controller.name)
 
-    async def _do(self, controller: Controller, key: Key, action: Doing) -> None:
-        ref = target(action)
-        there = self._live.get(ref)
+    async def _do(self, controller: Controller, key: Key, action: Doing, *, on: Ref) -> None:
+        there = self._live.get(on)
         if there and is_so(action, there):
             return
         written = await self._write(action)
-        self._metrics.writes.add(controller.name, type(action).__name__.lower(), ref.kind)
+        self.written += 1
+        self._metrics.writes.add(controller.name, _VERBS[type(action)], on.kind)
         if isinstance(action, Bind):
             self._scheduled(there)
-            self._unseen.bound(key, ref)
+            self._unseen.bound(key, on)
         elif isinstance(action, Delete):
-            self._unseen.deleted(key, ref, action.uid)
+            self._unseen.deleted(key, on, action.uid)
         # A Scale has the version of the object that it is of, but is not that object.
-        elif written and written.get("kind") == ref.kind:
-            version = (Ref.of(written), str(written["metadata"].get("resourceVersion", "")))
+        elif written and written.get("kind") == on.kind:
+            version = (on, str(written["metadata"].get("resourceVersion", "")))
             self._unseen.wrote(key, version)
             self._echoes.wrote(key, version)
 
@@ -219,17 +222,21 @@ def chains(actions: Iterable[Action]) -> Iterator[Chain]:
     """
     doing: list[Doing] = []
     records: list[Record] = []
+    about: Ref | None = None
     for action in actions:
         if isinstance(action, Record):
             records.append(action)
+            about = about or action.regarding
             continue
+        ref = target(action)
         alone = isinstance(action, SetStatus) or (doing and isinstance(doing[-1], SetStatus))
-        if records or (doing and (alone or target(doing[-1]) != target(action))):
-            yield Chain(tuple(doing), tuple(records))
+        if about and (records or alone or about != ref):
+            yield Chain(about, tuple(doing), tuple(records))
             doing, records = [], []
+        about = ref
         doing.append(action)
-    if doing or records:
-        yield Chain(tuple(doing), tuple(records))
+    if about:
+        yield Chain(about, tuple(doing), tuple(records))
 
 
 def slowly(batch: Sequence[Chain]) -> Iterator[Sequence[Chain]]:

@@ -160,12 +160,14 @@ class Loop:
         queue = self.queues[controller.name]
         while True:
             ref = await queue.get()
+            written = self._actor.written
             try:
                 await self._look(controller, queue, ref)
             finally:
                 queue.done(ref)
-            # A look that wrote nothing has not let anybody else have a turn yet.
-            await asyncio.sleep(0)
+            if self._actor.written == written:
+                # A look that wrote nothing has not let anybody else have a turn yet.
+                await asyncio.sleep(0)
 
     async def _look(self, controller: Controller, queue: Queue[Ref], ref: Ref) -> None:
         """Decide about one object and do it."""
@@ -231,8 +233,8 @@ class Loop:
     def _batched(self, key: Key, decision: Decision) -> Decision:
         """The Decision, its status left to the next look where what is made now will change it again, but only once."""
         last = decision.actions[-1] if decision.actions else None
-        makes = any(isinstance(action, Create) for action in decision.actions)
-        if key in self._held or not makes or not isinstance(last, SetStatus) or not last.can_wait:
+        may_wait = isinstance(last, SetStatus) and last.can_wait and key not in self._held
+        if not may_wait or not any(isinstance(action, Create) for action in decision.actions):
             self._held.discard(key)
             return decision
         self._held.add(key)
