@@ -106,7 +106,7 @@ class Api:
         async for events in self.reads.watch(call):
             for event in events:
                 source = event.stored.value if event.stored and not call.through else b""
-                yield Change(Happened(event.type), _shown(event.object, call), source)
+                yield Change(Happened[event.type], _shown(event.object, call), source)
 
     async def create(self, obj: Raw, *, warn: Warn = _silently) -> Raw:
         """Make an object; raises AlreadyExists. `warn` is told what whoever wrote it should know."""

@@ -181,7 +181,7 @@ class Store:
         `given` names further keys that must be at a revision (0: not there). Raises Conflict where an expectation
         fails, Unwritable where the log takes nothing in, Closed where the store is.
         """
-        if len({write.key for write in writes}) < len(writes):
+        if len(writes) > 1 and len({write.key for write in writes}) < len(writes):
             raise ValueError("writes that are made together must each have a key of their own")
         if any(write.body is None and not write.expected for write in writes):
             raise ValueError("a deletion must expect the revision of an object")
@@ -245,15 +245,15 @@ class Store:
             self._put(_change(row, self.get(row.key)) for row in changes[start : start + _REQUESTS])
 
     def _put(self, given: Iterable[Change]) -> None:
-        changes = []
+        count = size = 0
         for change in given:
             self._shelf(change.key.resource).put(change)
-            changes.append(change)
-        # What is there now is kept anyway; a change keeps what was there before it, and a deletion its last word.
-        size = sum(len(change.before.value) if change.before else 0 for change in changes)
-        size += sum(len(change.value) for change in changes if change.after is None)
-        self.revision = changes[-1].revision
-        self._ages.add(self.revision, time=self._now(), count=len(changes), size=size)
+            count += 1
+            # What is there now is kept anyway; a change keeps what was there before it, and a deletion its last word.
+            size += len(change.before.value) if change.before else 0
+            size += len(change.value) if change.after is None else 0
+            self.revision = change.revision
+        self._ages.add(self.revision, time=self._now(), count=count, size=size)
 
     def _enqueue(self, waiting: _Request | _Order) -> None:
         if self.closed:
@@ -325,15 +325,18 @@ class Store:
         self, request: _Request, ahead: Mapping[Key, Stored | None], revision: int
     ) -> tuple[Change, ...] | Conflict:
         """The changes of a request after `revision`, as they follow on what is stored and what is ahead of it."""
-        changes = []
         wanted = [(write.key, write.expected) for write in request.writes]
+        there: list[Stored | None] = []
         for key, expected in (*request.given.items(), *wanted):
             before = ahead[key] if key in ahead else self.get(key)
             current = before.revision if before else 0
             if current != expected:
                 return Conflict(key, expected=expected, current=current)
-        for number, write in enumerate(request.writes, revision + 1):
-            before = ahead[write.key] if write.key in ahead else self.get(write.key)
+            there.append(before)
+        changes = []
+        for number, (write, before) in enumerate(
+            zip(request.writes, there[len(request.given) :], strict=True), revision + 1
+        ):
             value, place = (write.body.at(number), len(write.body.head)) if write.body else (None, 0)
             changes.append(_change(Row(number, write.key, value, place), before))
         return tuple(changes)
