@@ -101,6 +101,8 @@ def gang_words(placer: Placer, gang: Gang) -> Words:
 
 def overdue(gang: Gang, now: datetime) -> str:
     """That a gang has waited longer than it wanted to; "" where it has not."""
+    if gang.patience is not None and now <= gang.patience:
+        return ""
     limit = look(gang.group, "spec", "scheduleTimeoutSeconds")
     if gang.patience is None:
         made = [datetime.fromisoformat(pod.created) for pod in gang.waiting if pod.created]

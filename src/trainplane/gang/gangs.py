@@ -39,6 +39,8 @@ class Gang(msgspec.Struct, eq=False):
     near: bool = False
     least: Mapping[str, int] | None = None
     """minResources, in billionths."""
+    classed: bool = False
+    """Whether its PodGroup names a class: that may change its value, so such a gang is read anew."""
     trouble: str = ""
     """Why it cannot even be tried."""
     heard: datetime | None = None
@@ -111,12 +113,12 @@ def gangs(ledger: Ledger, view: View, known: Known, *, schedulers: frozenset[str
     for key in ledger.moved:
         known.pop(key, None)
     for key in ledger.queued:
-        if key in known:
-            found = known[key]
-            if found is None or not _has_class(found):
-                if found is not None:
-                    yield found
-                continue
+        found = known.get(key)
+        if found is not None and not found.classed:
+            yield found
+            continue
+        if found is None and key in known:
+            continue
         members = ledger.groups[key]
         waiting = [pod for pod in members.values() if pod.waiting and pod.scheduler in schedulers]
         found = known[key] = gang(key, list(members.values()), waiting, view) if waiting else None
@@ -128,11 +130,6 @@ def forget(known: Known, changed: Iterable[Ref]) -> None:
     """Let gangs be read anew whose PodGroups have changed."""
     for ref in changed:
         known.pop((ref.group, ref.namespace, ref.name), None)
-
-
-def _has_class(found: Gang) -> bool:
-    # A class may change its value, so a gang that names one is read anew.
-    return bool(((found.group or {}).get("spec") or {}).get("priorityClassName"))
 
 
 def gang(key: GroupKey, members: list[Pod], waiting: list[Pod], view: View) -> Gang:
@@ -156,6 +153,7 @@ def gang(key: GroupKey, members: list[Pod], waiting: list[Pod], view: View) -> G
         spec.get("minMember") or 1,
         group,
         bool(spec.get("networkTopology")),
+        classed=bool(spec.get("priorityClassName")),
     )
     if group is None:
         found.trouble = f"PodGroup {found.name} not found"
