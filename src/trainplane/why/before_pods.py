@@ -178,8 +178,16 @@ def runtime_deprecated(scene: Scene) -> Cause | None:
     )
 
 
-def refusals(scene: Scene) -> Iterator[tuple[Raw, Raw]]:
-    """Whose children a server refused, and the last event that says so, the deepest first.
+def refusals(scene: Scene) -> list[tuple[Raw, Raw]]:
+    """Whose children a server refused, and the last event that says so, the deepest first."""
+    if "refusals" not in scene.notes:
+        scene.notes["refusals"] = list(_refusals(scene))
+    found: list[tuple[Raw, Raw]] = scene.notes["refusals"]
+    return found
+
+
+def _refusals(scene: Scene) -> Iterator[tuple[Raw, Raw]]:
+    """The same, worked out.
 
     Events outlive what they tell of: a Job that has the pods it wants has been refused nothing lately.
     """
