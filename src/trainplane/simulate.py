@@ -33,9 +33,12 @@ from trainplane.upkeep.history import KEPT
 TRAINJOB = ("trainer.kubeflow.org", "TrainJob")
 ENDS = frozenset(("Complete", "Failed"))
 """The states of a TrainJob that will not change any more."""
-HOT = 65_536
-READY = 32 << 20
-"""Nobody waits here: what is at work at once is kept ready, in the View and, by its bytes of text, in the Store."""
+HOT = 131_072
+READY = 192 << 20
+"""Nobody waits here: what is at work at once is kept ready, in the View and, by its bytes of text, in the Store.
+
+It is the same there and here as long as both keep it; what one of them lets go is read again, and is there twice.
+"""
 SELDOM = (500_000, 50, 100)
 """When cyclic garbage is looked for: nearly everything that is made here stays, and there is next to none."""
 HISTORY = Keep(revisions=2_000, seconds=5.0)

@@ -10,7 +10,18 @@ import pytest
 from tests.cluster.stores import Clock, Failing, Gated, gone, key, listed, obj, one, put, replay, running
 from tests.patience import PATIENCE, STORY
 from trainplane.cluster.keep import Keep
-from trainplane.cluster.log import Change, Closed, Compacted, Conflict, Key, Unreached, Unwritable, Write, body
+from trainplane.cluster.log import (
+    Change,
+    Closed,
+    Compacted,
+    Conflict,
+    Key,
+    Unreached,
+    Unwritable,
+    Write,
+    body,
+    decoded,
+)
 from trainplane.cluster.store import LEAP, Store, Watch
 
 
@@ -500,3 +511,18 @@ def test_an_object_without_metadata_cannot_be_stored() -> None:
     with pytest.raises(KeyError):
         body({"kind": "Pod"})
     assert body(obj(key("a"))).at(5) == body({**obj(key("a"))}).at(5)
+
+
+def test_an_object_at_rest_is_not_read_again_because_another_changes() -> None:
+    async def story() -> None:
+        async with running() as store:
+            still = (await one(store, put(key("still"), image="x"))).after
+            assert still is not None
+            known = still.object
+            for revision in range(1, 101):
+                await one(store, put(key("busy"), revision if revision > 1 else 0, image="y" * 1000))
+                await store.compact(store.revision)
+            assert still.object is known
+
+    with decoded(10_000):
+        run(story())

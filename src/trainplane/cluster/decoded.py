@@ -41,6 +41,13 @@ class Decoded:
         self._new[id(value)] = value, obj
         self._size += len(value)
 
+    def drop(self, value: bytes) -> None:
+        """Nobody can ask for this any more."""
+        if self._new.pop(id(value), None):
+            self._size -= len(value)
+        else:
+            self._older.pop(id(value), None)
+
 
 DECODED = Decoded()
 

@@ -5,6 +5,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
+from trainplane.cluster.decoded import DECODED
 from trainplane.cluster.log import Change, Stored
 
 _REVISION = attrgetter("revision")
@@ -59,6 +60,9 @@ class Shelf:
         gone = self._place(revision)
         if gone:
             self.dropped = self.history[gone - 1].revision
+            for change in self.history[:gone]:
+                if change.before:
+                    DECODED.drop(change.before.value)
             del self.history[:gone]
 
     def now(self, namespace: str = "") -> Sequence[Stored]:
