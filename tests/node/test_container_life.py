@@ -5,7 +5,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -219,11 +219,35 @@ def test_commands_in_a_container_have_ended_when_its_pod_is_removed(engine: Engi
     asyncio.run(play())
 
 
-def test_what_was_cut_short_is_gone_with_the_runner(engine: Engine, tmp_path: Path) -> None:
-    def commands() -> list[bytes]:
-        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-        return [line for pid in children if b"uid-1" in (line := Path(f"/proc/{pid}/cmdline").read_bytes())]
+def children() -> dict[int, bytes]:
+    """The processes that this one has started, and by which words."""
+    found = {}
+    for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+        # It may end while we look.
+        with suppress(OSError):
+            found[int(pid)] = Path(f"/proc/{pid}/cmdline").read_bytes()
+    return found
 
+
+def test_a_runner_that_is_told_to_stop_while_it_tries_its_engine_leaves_nothing(engine: Engine, tmp_path: Path) -> None:
+    before = set(children())
+
+    async def play() -> None:
+        runner = ContainerRunner(tmp_path / "runner", environment=engine.environment, engine=engine.name)
+        sweeping = asyncio.create_task(runner.sweep())
+        async with asyncio.timeout(PATIENCE):
+            while not any(b"-trial" in words for words in children().values()):
+                await asyncio.sleep(0)
+        sweeping.cancel()
+        await asyncio.wait({sweeping})
+        assert sweeping.cancelled()
+        assert set(children()) <= before, "the fork server too"
+        assert not engine.containers(f"{CLUSTER}={label(tmp_path / 'runner')}")
+
+    asyncio.run(play())
+
+
+def test_what_was_cut_short_is_gone_with_the_runner(engine: Engine, tmp_path: Path) -> None:
     async def play() -> None:
         async with asyncio.timeout(PATIENCE), lives(engine, tmp_path) as (runner, made):
             await runner.make(made)
@@ -234,7 +258,7 @@ def test_what_was_cut_short_is_gone_with_the_runner(engine: Engine, tmp_path: Pa
             await asyncio.wait({removal})
             assert engine.containers(f"{CLUSTER}={label(tmp_path / 'runner')}"), "it was too late"
         assert not engine.containers(f"{CLUSTER}={label(tmp_path / 'runner')}")
-        assert commands() == []
+        assert [words for words in children().values() if b"uid-1" in words] == []
 
     asyncio.run(play())
 
@@ -260,9 +284,7 @@ def test_a_container_goes_on_without_the_command_that_stands_for_it(engine: Engi
             started = await start(runner, made, "echo up; sleep 2; exit 5")
             while not (made.folder / "c.log").read_text():
                 await asyncio.sleep(0.02)
-            children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-            words = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
-            (client,) = [pid for pid, line in words.items() if f"\0{started.id}\0".encode() in line]
+            (client,) = [pid for pid, words in children().items() if f"\0{started.id}\0".encode() in words]
             os.kill(client, signal.SIGKILL)
             assert (await runner.wait(started)).code == 5
 

@@ -141,10 +141,11 @@ class ContainerRunner:
             todo = f"run as root, or {engines.OTHERWISE}"
             raise Unable(f"only root can have an engine's containers join the pod network; {todo}")
         left = await engines.sweep(self._folder, self._environment)
-        uids = list(await self._ground.sweep())
         try:
+            uids = list(await self._ground.sweep())
             engine = await engines.find(self._wanted, self._environment, folder=self._folder, ground=self._ground)
-        except Unable:
+        except BaseException:
+            # Whoever is told to stop now has no Runner yet that could be closed.
             await self._ground.close()
             raise
         self._found = engine, Wording(engine, egress=self._egress), Pulls(engine)
