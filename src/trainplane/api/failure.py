@@ -122,7 +122,6 @@ _SAID: dict[ExitClass, tuple[str, ...]] = {
     ),
 }
 """What programs say of a cause, in the order in which one hides another."""
-_CAUSES = tuple((found, re.compile("|".join(said))) for found, said in _SAID.items())
 _TAG = re.compile(r"^\[(?:rank|[a-z]+)(\d+)\]: ?")
 """Whose a line is; torch says it itself before its tracebacks, and torchrun before every line when it is told to."""
 _EXCEPTION = re.compile(r"^Traceback \(most recent call last\)")
@@ -158,7 +157,8 @@ def judge(code: int, lines: Sequence[str], *, oom: bool = False, started: bool =
 def _judged(rank: int | None, own: Sequence[str], code: int) -> Verdict:
     """What the end of a rank means by its own lines."""
     text = "\n".join(own)
-    found = next((found for found, pattern in _CAUSES if pattern.search(text)), None)
+    # Compiled for the first failure, and kept: most processes that load this see none.
+    found = next((found for found, said in _SAID.items() if re.search("|".join(said), text)), None)
     if found is None:
         is_exception = any(_EXCEPTION.match(line) for line in own)
         # Threads of a library that are still at work when an exception ends the program often have it abort.

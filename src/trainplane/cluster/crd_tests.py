@@ -54,17 +54,36 @@ def _nothing(_: Any) -> bool:
     return False
 
 
+class _Children(dict[str, Test]):
+    """The tests of an object's fields, each built for the first object that has the field: most have few of many."""
+
+    def __init__(self, schemas: Mapping[str, Schema], others: Test) -> None:
+        super().__init__()
+        self._schemas = schemas
+        self._others = others
+
+    def __missing__(self, name: str) -> Test:
+        schema = self._schemas.get(name)
+        if schema is None:
+            # Not kept: there is no end of names.
+            return self._others
+        test = self[name] = _test(schema)
+        return test
+
+
 def _object(schema: Schema) -> Test:
-    children = {name: _test(child) for name, child in schema.get("properties", {}).items()}
     others = _test(schema["additionalProperties"]) if "additionalProperties" in schema else _anything
     required, least = frozenset(schema.get("required", ())), schema.get("minProperties", 0)
+    if "properties" not in schema and not required:
+        return lambda value: value.__class__ is dict and len(value) >= least and all(map(others, value.values()))
+    children = _Children(schema.get("properties", {}), others)
 
     def test(value: Any) -> bool:
         return (
             value.__class__ is dict
             and len(value) >= least
             and required <= value.keys()
-            and all(children.get(name, others)(item) for name, item in value.items())
+            and all(children[name](item) for name, item in value.items())
         )
 
     return test
