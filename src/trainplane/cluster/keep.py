@@ -5,6 +5,8 @@ from collections import deque
 import msgspec
 
 _STEP = 2_000
+_PART = 20
+"""Of what is kept, the part that goes at once: whatever goes, every resource is looked through for it."""
 
 
 class Keep(msgspec.Struct, frozen=True):
@@ -30,7 +32,7 @@ class Ages:
         """No history yet."""
         self._keep = keep
         self._marks: deque[_Mark] = deque()
-        self._count = self._size = 0
+        self._count = self._size = self._enough = 0
 
     def add(self, revision: int, *, time: float, count: int, size: int) -> None:
         """Note a commit: its last revision, when it was made, its changes and their bytes."""
@@ -40,12 +42,18 @@ class Ages:
 
     def due(self, now: float) -> int:
         """The revision up to which history may go now (0: none); a bounded step, since writers wait for it."""
+        keep, most = self._keep, self._keep.size
+        if self._size > most:
+            most -= most // _PART
+        elif self._count < self._enough:
+            return 0
         through, count, size = 0, self._count, self._size
         for mark in self._marks:
-            spare = count - mark.count >= self._keep.revisions and now - mark.time > self._keep.seconds
-            if not (spare or size > self._keep.size) or self._count - count >= _STEP:
+            spare = count - mark.count >= keep.revisions and now - mark.time > keep.seconds
+            if not (spare or size > most) or self._count - count >= _STEP:
                 break
             through, count, size = mark.revision, count - mark.count, size - mark.size
+        self._enough = count + keep.revisions // _PART
         return through
 
     def forget(self, through: int) -> None:
