@@ -53,11 +53,21 @@ def wanted(tally: Tally) -> int:
 
 def to_remove(tally: Tally, surplus: int) -> tuple[Raw, ...]:
     """The pods of which there are too many, those first that have done least."""
+    if surplus <= 0 and is_in_order(tally):
+        return ()
     ranked = sorted(tally.active, key=_worth)
     gone = list(_misplaced(tally, ranked)) if tally.indexed else []
     names = {pod["metadata"]["name"] for pod in gone}
     rest = [pod for pod in ranked if pod["metadata"]["name"] not in names]
     return (*gone, *rest[: max(0, surplus - len(gone))])
+
+
+def is_in_order(tally: Tally) -> bool:
+    """Whether each pod of a Job with indexes has one of them to itself; those of a Job without need none."""
+    if not tally.indexed:
+        return True
+    pods = tally.active
+    return len(set(map(index_of, pods))) == len(pods) and all(map(tally.is_valid, pods))
 
 
 def _misplaced(tally: Tally, ranked: Iterable[Raw]) -> Iterator[Raw]:
