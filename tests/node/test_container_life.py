@@ -320,7 +320,7 @@ def test_another_runner_ends_what_an_engine_still_runs_and_nothing_of_others(
 ) -> None:
     for name, value in engine.extra.items():
         monkeypatch.setenv(name, value)
-    folder, mark = tmp_path / "node" / "namespaced", "dev.trainplane.test=others"
+    folder, mark = tmp_path / "node" / "namespaced", f"dev.trainplane.test={label(tmp_path)}"
     others = engine.ask("run", "--detach", "--network", "none", "--label", mark, "--entrypoint", "sleep", IMAGE, "600")
 
     async def play() -> None:
