@@ -4,18 +4,24 @@ Values are plain JSON. What has the wrong shape is passed over here, because the
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from trainplane.api.meta import Law, Wire
 from trainplane.api.problem import Path
 from trainplane.api.schema import LIST_MAP_KEYS, LIST_TYPE, PRESERVE, VALIDATIONS, Schema, openapi
 
+T = TypeVar("T")
 _HOLDS_MORE = (dict, list)
-_PLAIN = (str, int, float, type(None))
+_PLAIN = frozenset([str, int, float, bool, type(None)])
+_SCALAR = (str, int, float)
 _NOTHING: dict[Any, Any] = {}
 _MOST_KNOWN = 16_384
 _WITH_LAWS: dict[int, tuple[Schema, bool]] = {}
 """Whether a schema has laws anywhere, by its identity: most of them do not, and nothing there need be looked at."""
+_LAWFUL: dict[int, tuple[Schema, dict[str, Schema]]] = {}
+"""The fields of a schema that have laws, by its identity."""
+_DEFAULTS: dict[int, tuple[Schema, tuple[tuple[str, Any], ...]]] = {}
+"""The defaults that a schema gives its fields, by its identity: there are many fields, and few defaults."""
 
 
 def defaulted(type_: type[Wire], value: Any) -> Any:
@@ -40,24 +46,40 @@ def unlawful(value: Any, schema: Schema, *, old: Any = None) -> Iterator[tuple[P
 
 def fill_defaults(value: Any, schema: Schema) -> Any:
     """A new value with nulls in objects dropped and the schema's defaults filled in."""
-    if isinstance(value, _PLAIN):
+    if value.__class__ in _PLAIN:
         return value
-    if isinstance(value, Mapping):
-        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+    if value.__class__ is dict or isinstance(value, Mapping):
+        properties, others = schema.get("properties", _NOTHING), schema.get("additionalProperties")
         filled = {}
         for name, item in value.items():
             child = properties.get(name, others)
             if child is None:
                 filled[name] = item
             elif item is not None:
-                filled[name] = fill_defaults(item, child)
-        for name, child in properties.items():
-            if "default" in child and name not in filled:
-                filled[name] = child["default"]
+                filled[name] = item if item.__class__ in _PLAIN else fill_defaults(item, child)
+        for name, default in _defaults(schema) if properties else ():
+            if name not in filled:
+                filled[name] = default
         return filled
     if isinstance(value, list) and "items" in schema:
         return [fill_defaults(item, schema["items"]) for item in value]
     return value
+
+
+def _defaults(node: Schema) -> tuple[tuple[str, Any], ...]:
+    known = _DEFAULTS.get(id(node))
+    # Another schema may have been where this one is now.
+    if known is not None and known[0] is node:
+        return known[1]
+    found = tuple((name, child["default"]) for name, child in node["properties"].items() if "default" in child)
+    _remember(_DEFAULTS, node, found)
+    return found
+
+
+def _remember(known: dict[int, tuple[Schema, T]], node: Schema, found: T) -> None:
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+    known[id(node)] = node, found
 
 
 def prune(value: Any, schema: Schema) -> Any:
@@ -84,14 +106,30 @@ def _broken(node: Schema, value: Any, old: Any) -> list[tuple[Path, Law]]:
     if value is old and value is not None:
         # What stays as it was has kept its laws.
         return []
-    broken = [law for law in node.get(VALIDATIONS, ()) if not _holds(law, value, old)]
-    found: list[tuple[Path, Law]] = [(law.about, law) for law in broken]
-    past = _past(node, old)
-    for step, child, item in _children(node, value):
-        if (isinstance(item, _HOLDS_MORE) or VALIDATIONS in child) and has_laws(child):
-            before = past.get(step if isinstance(step, str) else _key(node, item)) if past else None
-            found += [((step, *path), law) for path, law in _broken(child, item, before)]
+    found: list[tuple[Path, Law]] = [
+        (law.about, law) for law in node.get(VALIDATIONS, ()) if not _holds(law, value, old)
+    ]
+    judged = _judged(node, value)
+    past = _past(node, old) if judged else _NOTHING
+    for step, child, item in judged:
+        before = past.get(step if isinstance(step, str) else _key(node, item)) if past else None
+        found += [((step, *path), law) for path, law in _broken(child, item, before)]
     return found
+
+
+def _judged(node: Schema, value: Any) -> list[tuple[str | int, Schema, Any]]:
+    """The children that have laws, or may have such that have some."""
+    if value.__class__ is dict and "additionalProperties" not in node:
+        known = _LAWFUL.get(id(node))
+        if known is None or known[0] is not node:
+            properties = node.get("properties", _NOTHING)
+            known = node, {name: child for name, child in properties.items() if has_laws(child)}
+            _remember(_LAWFUL, *known)
+        fields = known[1]
+        found = [(name, fields[name], item) for name, item in value.items() if name in fields and item is not None]
+    else:
+        found = [child for child in _children(node, value) if has_laws(child[1])]
+    return [child for child in found if isinstance(child[2], _HOLDS_MORE) or VALIDATIONS in child[1]]
 
 
 def has_laws(node: Schema) -> bool:
@@ -102,9 +140,7 @@ def has_laws(node: Schema) -> bool:
         return known[1]
     below = (*node.get("properties", _NOTHING).values(), node.get("additionalProperties"), node.get("items"))
     found = VALIDATIONS in node or any(isinstance(child, dict) and has_laws(child) for child in below)
-    if len(_WITH_LAWS) >= _MOST_KNOWN:
-        _WITH_LAWS.clear()
-    _WITH_LAWS[id(node)] = node, found
+    _remember(_WITH_LAWS, node, found)
     return found
 
 
@@ -147,11 +183,11 @@ def _key(node: Schema, item: Any) -> Hashable:
     """What tells an item of a list from the others, or None where it lacks it."""
     keys = node.get(LIST_MAP_KEYS)
     if keys is None:
-        return item if isinstance(item, str | int | float) else None
+        return item if isinstance(item, _SCALAR) else None
     if not isinstance(item, Mapping):
         return None
     values = tuple(item.get(key) for key in keys)
-    return values if all(isinstance(part, str | int | float) for part in values) else None
+    return values if all(isinstance(part, _SCALAR) for part in values) else None
 
 
 def _holds(law: Law, value: Any, old: Any) -> bool:

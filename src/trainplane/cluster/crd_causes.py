@@ -41,6 +41,7 @@ UNCHECKED = Cause(
     "correct the existing errors to complete validation",
 )
 """What follows the causes of a schema: laws are judged only where the shape is right."""
+_ABSENT = object()
 BLOCKING = (REQUIRED, NOT_SUPPORTED, TOO_LONG, TOO_MANY, TYPE_INVALID)
 """The reasons that keep laws from being judged."""
 
@@ -75,8 +76,10 @@ def is_fine(type_: type[Wire], new: Raw, old: Raw | None) -> bool:
     if "spec" not in new and "spec" in openapi(type_).get("required", ()):
         return False
     before = old or {}
-    judged = [name for name in new if name in before and before[name] is new[name]]
-    return all(test(new[name]) for name, test in tests(type_).items() if name in new and name not in judged)
+    for name, test in tests(type_).items():
+        if name in new and before.get(name, _ABSENT) is not new[name] and not test(new[name]):
+            return False
+    return True
 
 
 def _broken(new: Raw, schema: Schema, old: Raw | None) -> Iterator[Cause]:

@@ -13,7 +13,7 @@ from trainplane.api.schema import INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, Schem
 from trainplane.cluster.patterns import RANGES, compiled
 
 Test = Callable[[Any], bool]
-_MARKS = (str, int)
+_MARKS = frozenset([str, int])
 
 
 @cache
@@ -54,6 +54,10 @@ def _nothing(_: Any) -> bool:
     return False
 
 
+def _is_text(value: Any) -> bool:
+    return value.__class__ is str
+
+
 class _Children(dict[str, Test]):
     """The tests of an object's fields, each built for the first object that has the field: most have few of many."""
 
@@ -79,12 +83,14 @@ def _object(schema: Schema) -> Test:
     children = _Children(schema.get("properties", {}), others)
 
     def test(value: Any) -> bool:
-        return (
-            value.__class__ is dict
-            and len(value) >= least
-            and required <= value.keys()
-            and all(children[name](item) for name, item in value.items())
-        )
+        if value.__class__ is not dict or len(value) < least or not required <= value.keys():
+            return False
+        for name, item in value.items():
+            fits = children[name]
+            # Most fields are text of any sort, and not worth a call.
+            if not (item.__class__ is str if fits is _is_text else fits(item)):
+                return False
+        return True
 
     return test
 
@@ -104,11 +110,20 @@ def _all_differ(keys: list[str] | None) -> Test:
     if keys is None:
         return lambda value: all(item.__class__ is str for item in value) and len(set(value)) == len(value)
 
-    def test(value: Any) -> bool:
-        marks = [tuple([item.get(key) for key in keys]) for item in value]
-        return all(mark.__class__ in _MARKS for each in marks for mark in each) and len(set(marks)) == len(marks)
+    if len(keys) == 1:
+        (key,) = keys
 
-    return test
+        def test(value: Any) -> bool:
+            marks = [item.get(key) for item in value]
+            return _MARKS.issuperset(map(type, marks)) and len(set(marks)) == len(marks)
+
+        return test
+
+    def test_all(value: Any) -> bool:
+        marks = [tuple([item.get(key) for key in keys]) for item in value]
+        return all(_MARKS.issuperset(map(type, each)) for each in marks) and len(set(marks)) == len(marks)
+
+    return test_all
 
 
 def _text(schema: Schema) -> Test:
@@ -117,7 +132,7 @@ def _text(schema: Schema) -> Test:
     words = frozenset(schema["enum"]) if "enum" in schema else None
     is_moment = schema.get("format") == "date-time"
     if not least and most == float("inf") and search is None and words is None and not is_moment:
-        return lambda value: value.__class__ is str
+        return _is_text
 
     def test(value: Any) -> bool:
         return (

@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from trainplane.api.compiled import filler
 from trainplane.api.kinds import Kind
@@ -39,34 +39,50 @@ def filled(made: Raw, row: Kind, old: Raw | None = None) -> Raw:
 
 def fill(value: Any, schema: Schema) -> Any:
     """A value with its schema's defaults; what has none is shared and not copied."""
-    if not _has_defaults(schema):
+    found = _defaults_of(schema)
+    if not found.any:
         return value
     if isinstance(value, dict):
-        properties, others = schema.get("properties"), schema.get("additionalProperties")
-        if properties is None:
+        if "properties" not in schema:
+            others = schema.get("additionalProperties")
             return {name: fill(item, others) for name, item in value.items()} if others else value
-        filled = {name: fill(item, properties[name]) if name in properties else item for name, item in value.items()}
-        for name, child in properties.items():
-            if "default" in child and filled.get(name) is None:
-                filled[name] = child["default"]
+        filled = dict(value)
+        for name, child in found.below:
+            if name in value:
+                filled[name] = fill(value[name], child)
+        for name, default in found.own:
+            if filled.get(name) is None:
+                filled[name] = default
         return filled
     if isinstance(value, list) and "items" in schema:
         return [fill(item, schema["items"]) for item in value]
     return value
 
 
-_KNOWN: dict[int, tuple[Schema, bool]] = {}
+class _Defaults(NamedTuple):
+    """The defaults of a schema, which is kept too, so that no other can come to have its identity."""
+
+    schema: Schema
+    any: bool
+    """Whether it has some, or anything below it has."""
+    own: tuple[tuple[str, Any], ...]
+    below: tuple[tuple[str, Schema], ...]
+    """The fields below which there are some."""
 
 
-def _has_defaults(schema: Schema) -> bool:
-    """Whether anything below a schema has a default."""
+_KNOWN: dict[int, _Defaults] = {}
+
+
+def _defaults_of(schema: Schema) -> _Defaults:
     known = _KNOWN.get(id(schema))
     if known is None:
-        children = [*schema.get("properties", {}).values(), schema.get("additionalProperties"), schema.get("items")]
-        found = any(child and ("default" in child or _has_defaults(child)) for child in children)
-        # The schema is kept too, so that no other can come to have its identity.
-        known = _KNOWN[id(schema)] = schema, found
-    return known[1]
+        properties: Schema = schema.get("properties", {})
+        own = tuple((name, child["default"]) for name, child in properties.items() if "default" in child)
+        below = tuple((name, child) for name, child in properties.items() if _defaults_of(child).any)
+        inner = (schema.get("additionalProperties"), schema.get("items"))
+        deeper = any(child and ("default" in child or _defaults_of(child).any) for child in inner)
+        known = _KNOWN[id(schema)] = _Defaults(schema, bool(own or below or deeper), own, below)
+    return known
 
 
 def _template(raw: Raw) -> Raw:
