@@ -32,7 +32,7 @@ class Scale(msgspec.Struct, frozen=True):
     selector: str
 
 
-class Kind(msgspec.Struct, frozen=True):
+class Kind(msgspec.Struct, frozen=True, cache_hash=True):
     """One kind of object, as discovery and CRDs describe it."""
 
     group: str

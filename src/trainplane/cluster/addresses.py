@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 RANGE_WORDS = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
@@ -14,10 +15,22 @@ _SPECIAL = (
     ("is_link_local", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
 )
 Address = IPv4Address | IPv6Address
+_LONGEST = 64
+"""Longer than any address that is spelt as it should be."""
 
 
 def read_address(text: str) -> Address | None:
     """The address that a text means, though it may be spelt loosely; None where it means none."""
+    return _known_address(text) if len(text) <= _LONGEST else _address(text)
+
+
+@lru_cache(maxsize=2048)
+def _known_address(text: str) -> Address | None:
+    # A pod's address is told again and again: in each status of the pod, and among those of its Service.
+    return _address(text)
+
+
+def _address(text: str) -> Address | None:
     if "%" in text or not text.isascii():
         return None
     try:

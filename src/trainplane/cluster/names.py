@@ -87,6 +87,10 @@ _PART_WORDS = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
 )
 _PREFIX = re.compile(_PART)
+_VALUE = re.compile(f"({_PART})?")
+_LONGEST_VALUE = 63
+_WIDEST = 4
+"""How many bytes a character has at most."""
 _LONGEST_KEY = 253 + 1 + 63
 _QUALIFIED_WORDS = (
     f"a valid label key {_PART_WORDS}(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
@@ -126,9 +130,9 @@ def _key_faults(key: str) -> Iterator[str]:
 
 def value_faults(text: str) -> Iterator[str]:
     """What keeps a text from being the value of a label."""
-    if len(text) > 63:
-        yield "must be no more than 63 bytes"
-    if text and not _PREFIX.fullmatch(text):
+    if len(text) > _LONGEST_VALUE:
+        yield f"must be no more than {_LONGEST_VALUE} bytes"
+    if not _VALUE.fullmatch(text):
         opening = "a valid label must be an empty string or "
         example = "(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
         yield f"{opening}{_PART_WORDS.removeprefix('must ')}{example}'({_PART})?')"
@@ -175,14 +179,23 @@ def map_causes(metadata: Mapping[str, Any], at: str) -> Iterator[Cause]:
     for key, value in (metadata.get("labels") or {}).items():
         for fault in key_faults(key):
             yield invalid(f"{at}.labels", key, fault)
-        for fault in value_faults(value):
-            yield invalid(f"{at}.labels", value, fault)
+        if len(value) > _LONGEST_VALUE or not _VALUE.fullmatch(value):
+            for fault in value_faults(value):
+                yield invalid(f"{at}.labels", value, fault)
     annotations = metadata.get("annotations") or {}
     for key in annotations:
         for fault in key_faults(key.lower()):
             yield invalid(f"{at}.annotations", key, fault)
-    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > MAX_ANNOTATIONS:
+    if _size(annotations) > MAX_ANNOTATIONS:
         yield too_long(f"{at}.annotations", MAX_ANNOTATIONS)
+
+
+def _size(texts: Mapping[str, str]) -> int:
+    """How many bytes keys and values have together, or that they have few."""
+    characters = sum(map(len, texts)) + sum(map(len, texts.values()))
+    if characters * _WIDEST <= MAX_ANNOTATIONS:
+        return characters
+    return sum(len(key.encode()) + len(value.encode()) for key, value in texts.items())
 
 
 def _finalizer_causes(where: str, finalizer: str, *, custom: bool) -> Iterator[Cause]:
@@ -225,6 +238,8 @@ def _group_version(version: str) -> str:
 def without_repeated_owners(metadata: Raw) -> tuple[Raw, tuple[str, ...]]:
     """The metadata with each owner once, and what to warn of."""
     owners = metadata.get("ownerReferences") or []
+    if len(owners) < 2:
+        return metadata, ()
     uids = [owner.get("uid") for owner in owners]
     again = [uid for uid in dict.fromkeys(uids) if uids.count(uid) > 1]
     if not again:

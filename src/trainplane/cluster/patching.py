@@ -112,7 +112,8 @@ def _strategic(old: Raw, patch: Any, type_: type[Wire]) -> Raw:
     # Without directives what the patch does not name stays the very object that is stored, and is not read again.
     is_plain = not has_directives(patch)
     seen = patch if is_plain else shielded(old, patch, schema)
-    _check_lists(seen, type_, ())
+    if not is_plain:
+        _check_lists(seen, type_, ())
     try:
         made = strategic_merge(old, seen, schema)
         made = made if is_plain else unshielded(made)

@@ -22,6 +22,8 @@ from trainplane.cluster.restoring import Unlike, restored
 from trainplane.cluster.retyping import bad_patch
 from trainplane.cluster.shape import Findings, WrongShape, built_in, custom
 
+_HEAD: Raw = dict.fromkeys(("kind", "apiVersion", "metadata"))
+"""What every object begins with."""
 GO_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 """Where the API server looks for the kind of what it is sent."""
 
@@ -96,8 +98,11 @@ def placed(metadata: Mapping[str, Any], call: Call, namespace: str) -> Raw:
     """The metadata in the namespace of its path."""
     if namespace and call.namespace and namespace != call.namespace:
         raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
-    bare = {name: item for name, item in metadata.items() if name != "namespace"}
-    return {**bare, "namespace": call.namespace} if call.namespace else bare
+    made = dict(metadata)
+    made.pop("namespace", None)
+    if call.namespace:
+        made["namespace"] = call.namespace
+    return made
 
 
 def read(
@@ -184,8 +189,8 @@ def _unconverted(patch: Raw, row: Kind, fault: str) -> str:
 
 
 def _whole(raw: Raw) -> Raw:
-    head = {"kind": raw["kind"], "apiVersion": raw["apiVersion"], "metadata": raw.get("metadata") or {}}
-    return {**head, **{name: item for name, item in raw.items() if name not in head}}
+    whole = {**_HEAD, **raw}
+    return whole if whole["metadata"] else {**whole, "metadata": {}}
 
 
 def _unhandled(row: Kind, fault: str) -> str:

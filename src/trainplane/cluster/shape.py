@@ -11,7 +11,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from trainplane.api.kinds import Kind
 from trainplane.api.meta import ObjectMeta, Raw
@@ -29,7 +29,10 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)
 _RANGES = {"int32": 2**31, "int64": 2**63}
 _MICRO = frozenset(["renewTime", "acquireTime", "eventTime", "lastObservedTime"])
 _NOTHING: Raw = {}
-_UNKNOWN = (None, None)
+_UNKNOWN = (None, None, None)
+_SMALL = range(-_RANGES["int32"], _RANGES["int32"])
+_AS_WRITTEN = frozenset([str, int, bool])
+"""Values that are kept as they are in kinds of CRDs, whatever they are for."""
 
 
 class Findings:
@@ -79,16 +82,16 @@ def custom(raw: Raw, row: Kind, findings: Findings, *, old: Raw | None = None) -
         walk.path.append("metadata")
         metadata = walk.object(metadata, _metadata_schema(), (old or _NOTHING).get("metadata"))
     findings.strict.sort()
-    head = {key: raw[key] for key in ("kind", "apiVersion") if key in raw}
-    return {**head, "metadata": metadata or {}, **{k: v for k, v in pruned.items() if k not in head}}
+    return {**pruned, "metadata": metadata or {}}
 
 
 def _pruned(value: Any, schema: Schema, path: list[str | int], findings: Findings, old: Any = None) -> Any:
     if value is old:
         return value
     if isinstance(value, dict):
-        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+        properties, others = schema.get("properties", _NOTHING), schema.get("additionalProperties")
         before = old if isinstance(old, dict) else _NOTHING
+        repeated = findings.repeated
         kept: Raw = {}
         for name, item in value.items():
             child = properties.get(name, others)
@@ -98,8 +101,9 @@ def _pruned(value: Any, schema: Schema, path: list[str | int], findings: Finding
                 else:
                     findings.unknown(path, name)
                 continue
-            findings.twice(value, path, name)
-            if item.__class__ is str:
+            if repeated:
+                findings.twice(value, path, name)
+            if item.__class__ in _AS_WRITTEN:
                 kept[name] = item
             elif item is not None or not child:
                 # What stands before the schema reads a null as nothing said.
@@ -110,6 +114,8 @@ def _pruned(value: Any, schema: Schema, path: list[str | int], findings: Finding
     if isinstance(value, list):
         if "items" not in schema:
             return copied(value)
+        if _AS_WRITTEN.issuperset(map(type, value)):
+            return list(value)
         kept_items = []
         for index, item in enumerate(value):
             path.append(index)
@@ -133,31 +139,38 @@ def _item(old: Any, index: int) -> Any:
     return old[index] if isinstance(old, list) and index < len(old) else None
 
 
-_Fields = dict[str, tuple[Schema, type | None]]
-_KNOWN: dict[int, tuple[Schema, _Fields]] = {}
+class _Fields(NamedTuple):
+    """The fields of an object, with their schema, so that no other can come to have its identity."""
+
+    schema: Schema
+    named: dict[str, tuple[Schema, type | None, bool | None]]
+    """Each with the class whose values need no further look unless they are empty or large, and whether it is a time:
+    with parts of a second or without."""
+    texts: frozenset[str]
+    """Those whose text stays as it is."""
+
+
+_KNOWN: dict[int, _Fields] = {}
 _TEXT = frozenset([str])
 
 
 def _fields(schema: Schema) -> _Fields:
-    """The fields of an object by name, each with the class whose values need no further look unless they are empty."""
     known = _KNOWN.get(id(schema))
     if known is None:
-        fields = {name: (child, _plain(child)) for name, child in schema["properties"].items()}
-        # The schema is kept too, so that no other can come to have its identity.
-        known = _KNOWN[id(schema)] = schema, fields
-    return known[1]
+        named = {
+            name: (child, _plain(child), name in _MICRO if child.get("format") == "date-time" else None)
+            for name, child in schema["properties"].items()
+        }
+        texts = frozenset(name for name, (_, plain, _) in named.items() if plain is str)
+        known = _KNOWN[id(schema)] = _Fields(schema, named, texts)
+    return known
 
 
 def _plain(schema: Schema) -> type | None:
-    if schema.get("type") == "string" and schema.get("format") not in ("byte", "date-time"):
+    kind = schema.get("type")
+    if kind == "string" and schema.get("format") not in ("byte", "date-time"):
         return str
-    return bool if schema.get("type") == "boolean" else None
-
-
-@lru_cache(maxsize=1024)
-def _texts(schema: int) -> frozenset[str]:
-    """The fields of an object whose text stays as it is; the schema goes by its identity, as `_fields` knows it."""
-    return frozenset(name for name, (_, plain) in _KNOWN[schema][1].items() if plain is str)
+    return {"boolean": bool, "integer": int}.get(kind or "")
 
 
 def _is_plain(value: Raw, texts: frozenset[str]) -> bool:
@@ -179,12 +192,12 @@ class _BuiltIn:
         """An object with named fields."""
         if value is old:
             return value
-        fields, findings = _fields(schema), self._findings
+        fields, findings = _fields(schema).named, self._findings
         required = schema.get("required", ())
         before = old if isinstance(old, dict) else _NOTHING
         kept: Raw = {}
         for name, item in value.items():
-            child, plain = fields.get(name, _UNKNOWN)
+            child, plain, micro = fields.get(name, _UNKNOWN)
             if child is None:
                 # Templates have whole metadata in built-in kinds; what nobody reads there is dropped in silence.
                 if self.path[-1:] != ["metadata"] or name not in _metadata_schema()["properties"]:
@@ -192,7 +205,7 @@ class _BuiltIn:
                 continue
             if findings.repeated:
                 findings.twice(value, self.path, name)
-            if item.__class__ is plain and item:
+            if item.__class__ is plain and item and (plain is not int or item in _SMALL):
                 kept[name] = item
                 continue
             if item is None:
@@ -200,6 +213,9 @@ class _BuiltIn:
             was = before.get(name)
             if was is item:
                 kept[name] = item
+                continue
+            if micro is not None and item.__class__ is str:
+                kept[name] = _time(item, micro=micro)
                 continue
             self.path.append(name)
             found = self._value(item, child, was)
@@ -266,8 +282,8 @@ class _BuiltIn:
         kept: list[Any] = []
         items = schema.get("items", {})
         texts: frozenset[str] = frozenset()
-        if "properties" in items and not self._findings.repeated and _fields(items):
-            texts = _texts(id(items))
+        if "properties" in items and not self._findings.repeated:
+            texts = _fields(items).texts
         for index, item in enumerate(value):
             if texts and item.__class__ is dict and _is_plain(item, texts):
                 kept.append(dict(item))

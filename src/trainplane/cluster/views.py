@@ -10,7 +10,6 @@ from trainplane.api.field_selectors import FieldQuery, FieldTerm, parse_fields
 from trainplane.api.kinds import DIALECT_KINDS, HUB_KINDS, Kind
 from trainplane.api.meta import Raw
 from trainplane.api.problem import Severity
-from trainplane.api.raw import rename
 from trainplane.api.selectors import SelectorError
 from trainplane.cluster.causes import Cause, causes_of
 from trainplane.cluster.errors import BadRequest, Invalid
@@ -91,7 +90,7 @@ def views(kinds: Iterable[Kind]) -> dict[tuple[str, str], View]:
 def _named(row: Kind, names: dict[str, str] | None = None) -> Callable[[Raw], Raw]:
     def show(raw: Raw) -> Raw:
         """The object under another apiVersion, some fields under other names."""
-        turned = rename(raw, {old: (new, raw[old]) for old, new in (names or {}).items() if old in raw})
+        turned = {names.get(name, name): item for name, item in raw.items()} if names else raw
         return {**turned, "apiVersion": row.api_version}
 
     return show
@@ -115,6 +114,7 @@ _EVENT_NAMES = {
     "source": "deprecatedSource",
 }
 """The fields of an Event: as the core group calls them, and as events.k8s.io does."""
+_CORE_NAMES = {new: old for old, new in _EVENT_NAMES.items()}
 _EVENT_FIELDS = (("regarding", "involvedObject"), ("reportingController", "reportingComponent"))
 
 
@@ -135,5 +135,5 @@ def _core_event(raw: Raw) -> Received:
     """The Event as it is stored; words of the core group mean nothing in one of events.k8s.io."""
     unknown = [old for old in _EVENT_NAMES if old in raw]
     raw = {name: item for name, item in raw.items() if name not in unknown} if unknown else raw
-    names = {new: (old, raw[new]) for old, new in _EVENT_NAMES.items() if new in raw}
-    return {**rename(raw, names), "apiVersion": "v1"}, tuple(f'unknown field "{name}"' for name in unknown)
+    turned = {_CORE_NAMES.get(name, name): item for name, item in raw.items()}
+    return {**turned, "apiVersion": "v1"}, tuple(f'unknown field "{name}"' for name in unknown)

@@ -50,6 +50,7 @@ TRIES = 16
 """How often a change that names no version is tried again on an object that others change too."""
 _LONGEST_NAME = 63
 _SERVERS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+_NOT_FOR_MAKERS = frozenset((*_SERVERS, "resourceVersion"))
 _FIXED = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 _NOTED = ("managedFields", "resourceVersion", "generation")
 
@@ -66,13 +67,14 @@ class Writes:
     async def create(self, call: Call, sent: Body, *, data: bytes | None = None) -> Answer:
         """Make a new object."""
         raw, notes = _received(typed(sent, call.asked, data=data), call)
-        metadata = as_object(raw.get("metadata"))
-        if not isinstance(raw.get("metadata"), dict | None):
+        metadata = raw.get("metadata")
+        if metadata is None:
+            raw = {**raw, "metadata": {}}
+        elif not isinstance(metadata, dict):
             kind, word = call.row.kind, json_word(raw["metadata"])
             place = "value" if resource_of(call.row).custom else f"struct field {kind}.metadata"
             words = f"json: cannot unmarshal {word} into Go {place} of type v1.ObjectMeta"
             raise BadRequest(f'{kind} in version "{call.row.version}" cannot be handled as a {kind}: {words}')
-        raw = {**raw, "metadata": metadata}
         made, warnings, outline = read(raw, call, sent.repeated)
         metadata, told = without_repeated_owners(made["metadata"])
         made = {**made, "metadata": placed(metadata, call, metadata.get("namespace") or "")}
@@ -113,7 +115,7 @@ class Writes:
         """A new object ready to be stored, and what to warn of; `made` is in shape and has its owners."""
         ground, row = self._ground, call.row
         check_namespace(ground, call, made["metadata"].get("name") or made["metadata"].get("generateName") or "")
-        metadata = {name: item for name, item in made["metadata"].items() if name not in (*_SERVERS, "resourceVersion")}
+        metadata = {name: item for name, item in made["metadata"].items() if name not in _NOT_FOR_MAKERS}
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = self._generated(metadata["generateName"])
         metadata |= {"uid": ground.uid(), "creationTimestamp": ground.stamp()}
@@ -314,7 +316,7 @@ class Writes:
         if old is None:
             causes += metadata_causes(row, new["metadata"])
         elif not _is_kept(new["metadata"], old["metadata"]):
-            causes += metadata_causes(row, new["metadata"], new=False)
+            causes += metadata_causes(row, _not_judged(new["metadata"], old["metadata"]), new=False)
             causes += change_causes(new["metadata"], old["metadata"])
         custom = resource_of(row).custom
         if custom:
@@ -367,6 +369,8 @@ def vanishes(new: Raw) -> bool:
 
 
 def _with_entries(raw: Raw, entries: list[Raw] | None) -> Raw:
+    if not entries and "managedFields" not in raw["metadata"]:
+        return raw
     metadata = {name: item for name, item in raw["metadata"].items() if name != "managedFields"}
     if entries:
         metadata["managedFields"] = entries
@@ -378,6 +382,11 @@ def _is_kept(new: Raw, old: Raw) -> bool:
     return all(old.get(name) is item for name, item in new.items() if name not in _NOTED) and all(
         name in new for name in old if name not in _NOTED
     )
+
+
+def _not_judged(new: Raw, old: Raw) -> Raw:
+    """What of an object's metadata is not the very same as before, and its name."""
+    return {name: item for name, item in new.items() if item is not old.get(name) or name == "name"}
 
 
 def _unversioned(raw: Raw) -> Raw:
