@@ -39,23 +39,30 @@ def as_object(value: Any) -> Mapping[str, Any]:
 
 def named_items(value: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The items of a list that are objects with a name, with their position."""
-    for i, item in enumerate(value if isinstance(value, list | tuple) else ()):
+    for i, item in enumerate(value if isinstance(value, _LIST) else ()):
         if isinstance(item, Mapping) and isinstance(item.get("name"), str):
             yield i, item
 
 
 def put(value: Any, path: Sequence[str | int], new: Any, *, first: bool = False) -> Any:
     """A copy of `value` with `new` at the path, objects made where there was nothing; a new key goes last, or first."""
-    if not path:
-        return new
-    step, rest = path[0], path[1:]
-    if isinstance(step, int):
-        return [put(item, rest, new, first=first) if i == step else item for i, item in enumerate(value)]
-    value = as_object(value)
-    inner = put(value.get(step), rest, new, first=first)
-    if step in value or not first:
-        return {**value, step: inner}
-    return {step: inner, **value}
+    # Down to what is there and up again, and no call of its own for each step: plans are made of little else.
+    holders: list[Any] = []
+    for step in path:
+        if isinstance(step, int):
+            holders.append(value)
+            value = value[step] if step < len(value) else None
+        else:
+            holders.append(value if value.__class__ is dict else as_object(value))
+            value = holders[-1].get(step)
+    for step, holder in zip(reversed(path), reversed(holders), strict=True):
+        if isinstance(step, int):
+            new = [new if place == step else item for place, item in enumerate(holder)]
+        elif step in holder or not first:
+            new = {**holder, step: new}
+        else:
+            new = {step: new, **holder}
+    return new
 
 
 def rename(value: Mapping[str, Any], names: Mapping[str, tuple[str, Any]]) -> Raw:
