@@ -18,8 +18,8 @@ STATEFUL_SET = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "u
 POD = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "3", "controller": True}
 
 
-def claim(*, policy: str = "", owner: dict[str, Any] | None = None) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"name": "data", "namespace": NAMESPACE}
+def claim(*, policy: str = "", owner: dict[str, Any] | None = None, name: str = "data") -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name, "namespace": NAMESPACE}
     metadata |= {"annotations": {POLICY: policy}} if policy else {}
     metadata |= {"ownerReferences": [owner]} if owner else {}
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -35,6 +35,8 @@ def claim(*, policy: str = "", owner: dict[str, Any] | None = None) -> dict[str,
         (claim(owner=JOBSET), True),
         (claim(owner=STATEFUL_SET), False),
         (claim(owner=POD), False),
+        (claim(owner=POD, name="p-scratch"), True),
+        (claim(owner={**POD, "controller": False}, name="p-scratch"), False),
         (claim(owner={**JOBSET, "apiVersion": "example.com/v1"}), False),
         (claim(owner={**JOBSET, "controller": False}), False),
         (claim(policy="Delete", owner=POD), True),

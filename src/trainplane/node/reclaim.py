@@ -27,13 +27,18 @@ def is_unwanted(claim: Raw) -> bool:
     """
     metadata = claim["metadata"]
     said = (metadata.get("annotations") or {}).get(POLICY)
-    return bool(said == "Delete" or (said is None and any(map(_is_maker, metadata.get("ownerReferences") or ()))))
+    owners = metadata.get("ownerReferences") or ()
+    return bool(said == "Delete" or (said is None and any(_has_made(owner, metadata["name"]) for owner in owners)))
 
 
-def _is_maker(owner: Raw) -> bool:
+def _has_made(owner: Raw, claim: str) -> bool:
+    """Whether a claim is one of a JobSet's, or bears the name that the claim of a pod's own volume has."""
     version, kind = str(owner.get("apiVersion", "")), owner.get("kind")
-    made = kind == "Pod" if version == "v1" else (version.partition("/")[0], kind) == (JOBSET.group, JOBSET.kind)
-    return made and bool(owner.get("controller"))
+    if not owner.get("controller"):
+        return False
+    if version == "v1":
+        return kind == "Pod" and claim.startswith(f"{owner.get('name')}-")
+    return (version.partition("/")[0], kind) == (JOBSET.group, JOBSET.kind)
 
 
 def folder_of(claim: Raw, claims: Path) -> Path:

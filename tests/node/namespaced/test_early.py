@@ -23,7 +23,7 @@ def test_an_interpreter_that_was_started_early_is_the_one_that_serves(tmp_path: 
     async def main() -> None:
         start_ahead(tmp_path / "node" / "namespaced")
         begin(tmp_path / "node" / "namespaced")
-        (early,) = children()
+        early = await only_child()
         runner = await choose(Settings(1, runner="namespaced"), tmp_path)
         try:
             assert isinstance(runner, NamespacedRunner)
@@ -40,7 +40,7 @@ def test_what_was_begun_early_is_of_no_use_where_another_start_is_wanted(tmp_pat
     async def main() -> None:
         folder = tmp_path / "node" / "namespaced"
         start_ahead(folder)
-        (early,) = children()
+        early = await only_child()
         tell_ahead(folder, {**hello(None, rootless=bool(os.geteuid()), ranges=None), "gateway": "10.9.9.9"})
         runner = await choose(Settings(1, runner="namespaced"), tmp_path)
         try:
@@ -68,6 +68,15 @@ def test_what_was_begun_early_and_is_never_wanted_ends_with_whoever_began_it(tmp
     asyncio.run(main())
     assert not list(Path("/sys/fs/cgroup").rglob(f"trainplane-{label(folder)}*"))
     assert not (folder / "trial").exists()
+
+
+async def only_child() -> int:
+    """The one that was started; the kernel does not tell a program's words in the first moment of it."""
+    async with asyncio.timeout(PATIENCE):
+        while not (found := children()):
+            await asyncio.sleep(0.01)
+    (pid,) = found
+    return pid
 
 
 def children() -> list[int]:
