@@ -158,7 +158,7 @@ SECTIONS = (
     Section("scheduler", "The scheduler", PLACES, lambda _: table(placing())),
     Section("cluster", "Whole clusters", CLUSTERS, lambda _: running()),
     Section("pods", "Pods", PODS, lambda rounds: table(pods(rounds=2 * rounds))),
-    Section("launch", "Launching", LAUNCHES, lambda rounds: launching(rounds=max(3, rounds // 2))),
+    Section("launch", "Launching", LAUNCHES, lambda rounds: launching(rounds=max(3, rounds))),
     Section("command", "The command", "", _commands),
 )
 
