@@ -92,6 +92,7 @@ ALONE = {"PET_NNODES": "2", "PET_NPROC_PER_NODE": "1"}
         ({**ALONE, "PET_NPROC_PER_NODE": "2"}, None),
         ({**ALONE, "PET_NNODES": "1:4"}, None),
         ({**ALONE, "PET_TEE": "3"}, None),
+        ({**ALONE, "PET_RDZV_BACKEND": "c10d"}, None),
         ({}, None),
     ],
 )
@@ -103,6 +104,14 @@ def test_the_rank_of_a_node_with_one_process_is_the_node_s(env: dict[str, str], 
     assert writer(raw, "side").rank is None
     own = b"E1115 18:47:14.075000 2 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1)"
     assert line_of(who, own, stamped=False).rank is None
+
+
+def test_nodes_that_meet_are_given_ranks_as_they_come() -> None:
+    raw = pod("node", labels={INDEX: "3"})
+    raw["spec"]["containers"][0]["env"] = [{"name": name, "value": value} for name, value in ALONE.items()]
+    assert writer(raw, "node").rank == 3
+    raw["spec"]["containers"][0]["command"] = ["torchrun", "--rdzv-backend=c10d", "train.py"]
+    assert writer(raw, "node").rank is None
 
 
 def test_only_pods_of_the_steps_that_are_wanted_are_read() -> None:

@@ -28,8 +28,9 @@ _RANK = re.compile(r"^\[(?:rank|[a-z]+)(\d+)\]: ?")
 """What torchrun puts before a line when it is told to say whose it is."""
 _TORCHRUN = re.compile(r"^[A-Z]\d{4} [\d:.]+ \d+ (?:site-packages/)?torch/distributed/(?:run|launcher|elastic)\b")
 """How a line begins that torchrun writes itself."""
-_ALONE = {"PET_NPROC_PER_NODE": "1", "PET_TEE": None}
-"""The variables by which all that torchrun starts on a node is one process, and lines do not say which."""
+_ALONE = {"PET_NPROC_PER_NODE": "1", "PET_TEE": None, "PET_RDZV_BACKEND": None}
+"""The variables by which all that torchrun starts on a node is one process, lines do not say which, and no meeting of
+the nodes gives out ranks as they come."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -264,7 +265,10 @@ def _is_alone(pod: Raw, container: str) -> bool:
     """Whether a container is a node of torchrun with one process, whose rank is the node's."""
     own: Raw = next((each for each in look(pod, "spec", "containers") or () if each["name"] == container), {})
     env = {each["name"]: each.get("value") for each in own.get("env") or ()}
-    return all(env.get(name) == value for name, value in _ALONE.items()) and (env.get("PET_NNODES") or "").isdecimal()
+    words = (*(own.get("command") or ()), *(own.get("args") or ()))
+    if any("--rdzv" in word for word in words) or not (env.get("PET_NNODES") or "").isdecimal():
+        return False
+    return all(env.get(name) == value for name, value in _ALONE.items())
 
 
 def place(pod: Raw) -> int:
